@@ -6,14 +6,13 @@ alter default privileges revoke execute on functions from public;
 
 -- Who
 create schema identity;
-comment on schema identity is
-  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller.';
+comment on schema identity is 'Who is calling: claims, actors, scopes, and the functions through which every policy learns the '
+  'caller.';
 create schema audit;
 comment on schema audit is 'Writing, sealing, verifying and exporting the audit log.';
 create schema partitions;
-comment on schema partitions is
-  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned '
-  'table.';
+comment on schema partitions is 'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are '
+  'read through the partitioned table.';
 create schema administration;
 comment on schema administration is 'Creating and changing tenants, orgs, users, scopes, actors and API keys.';
 
@@ -25,8 +24,8 @@ comment on schema secrets is 'Finds secrets in texts and keeps them out of the t
 
 -- Memories
 create schema kinds;
-comment on schema kinds is
-  'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when they leave.';
+comment on schema kinds is 'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when '
+  'they leave.';
 create schema packets;
 comment on schema packets is 'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers.';
 create schema ranking;
@@ -44,8 +43,8 @@ comment on schema memories is 'Helpers of the functions that save, read, change 
 
 -- Knowledge
 create schema derived;
-comment on schema derived is
-  'Shared by all tables whose rows are derived from memories: their triggers, and the lock of the source memory.';
+comment on schema derived is 'Shared by all tables whose rows are derived from memories: their triggers, and the lock of the '
+  'source memory.';
 create schema fields;
 comment on schema fields is 'The index of structured fields: which fields of envelopes a tenant has indexed, and their values.';
 create schema entities;
@@ -85,9 +84,8 @@ comment on schema archive is 'Sessions that are kept for good: what is stored of
 create schema views;
 comment on schema views is 'Materialized views and their refresh. Callers read the views only through functions.';
 create schema cortex;
-comment on schema cortex is
-  'The tables of the older system as read-only views, under the policies of what they show. New programs read decisions, issues '
-  'and the other views of kinds, and the tables of schema public.';
+comment on schema cortex is 'The tables of the older system as read-only views, under the policies of what they show. New '
+  'programs read decisions, issues and the other views of kinds, and the tables of schema public.';
 create schema forgetting;
 comment on schema forgetting is 'Erasure of memories and subjects, and tombstones.';
 grant usage on schema public, identity, audit, partitions, administration, words, secrets, kinds, packets, embeddings, duplicates,

@@ -77,7 +77,9 @@ describe('db/schema', () => {
     const listed = parts.map((part) => ({
       part: /^[\w ]+/.exec(part)![0],
       // The schemas partitions and cortex hold tables and views of the chapters audit and views.
-      schemas: [...part.matchAll(/^create schema (\w+);/gm)].map(([, schema]) => schema!).filter((schema) => chapterOf.has(schema)),
+      schemas: [...part.matchAll(/^create schema (\w+);/gm)]
+        .map(([, schema]) => schema!)
+        .filter((schema) => chapterOf.has(schema)),
     }));
     const chapters = [...new Set(files.map(({ chapter }) => chapter))];
     expect(listed.flatMap(({ schemas }) => schemas)).toStrictEqual(chapters.map(schemaOf));

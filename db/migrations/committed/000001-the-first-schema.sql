@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:d28a133cedbaeefe5c9ef1dfa66354c19cf23e70
+--! Hash: sha1:805a0d28c1916be6a606975a2f57f89dc9944446
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -12,14 +12,13 @@ alter default privileges revoke execute on functions from public;
 
 -- Who
 create schema identity;
-comment on schema identity is
-  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller.';
+comment on schema identity is 'Who is calling: claims, actors, scopes, and the functions through which every policy learns the '
+  'caller.';
 create schema audit;
 comment on schema audit is 'Writing, sealing, verifying and exporting the audit log.';
 create schema partitions;
-comment on schema partitions is
-  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned '
-  'table.';
+comment on schema partitions is 'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are '
+  'read through the partitioned table.';
 create schema administration;
 comment on schema administration is 'Creating and changing tenants, orgs, users, scopes, actors and API keys.';
 
@@ -31,8 +30,8 @@ comment on schema secrets is 'Finds secrets in texts and keeps them out of the t
 
 -- Memories
 create schema kinds;
-comment on schema kinds is
-  'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when they leave.';
+comment on schema kinds is 'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when '
+  'they leave.';
 create schema packets;
 comment on schema packets is 'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers.';
 create schema ranking;
@@ -50,8 +49,8 @@ comment on schema memories is 'Helpers of the functions that save, read, change 
 
 -- Knowledge
 create schema derived;
-comment on schema derived is
-  'Shared by all tables whose rows are derived from memories: their triggers, and the lock of the source memory.';
+comment on schema derived is 'Shared by all tables whose rows are derived from memories: their triggers, and the lock of the '
+  'source memory.';
 create schema fields;
 comment on schema fields is 'The index of structured fields: which fields of envelopes a tenant has indexed, and their values.';
 create schema entities;
@@ -91,9 +90,8 @@ comment on schema archive is 'Sessions that are kept for good: what is stored of
 create schema views;
 comment on schema views is 'Materialized views and their refresh. Callers read the views only through functions.';
 create schema cortex;
-comment on schema cortex is
-  'The tables of the older system as read-only views, under the policies of what they show. New programs read decisions, issues '
-  'and the other views of kinds, and the tables of schema public.';
+comment on schema cortex is 'The tables of the older system as read-only views, under the policies of what they show. New '
+  'programs read decisions, issues and the other views of kinds, and the tables of schema public.';
 create schema forgetting;
 comment on schema forgetting is 'Erasure of memories and subjects, and tombstones.';
 grant usage on schema public, identity, audit, partitions, administration, words, secrets, kinds, packets, embeddings, duplicates,
@@ -120,9 +118,8 @@ begin
     column = coalesce(field, ''),
     hint = coalesce(hint, '');
 end $$;
-comment on function identity.raise_error is
-  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, '
-  'and the name of the field that the error is about.';
+comment on function identity.raise_error is 'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that '
+  'begins with L9, a message fit for the caller, and the name of the field that the error is about.';
 grant execute on function identity.raise_error to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/010-raise-error.sql
 --! Included 010-identity/015-given.sql
@@ -149,12 +146,11 @@ return (
   from pg_catalog.jsonb_each(value) as f
   where f.value not in ('null', '[]')
     and not (pg_catalog.jsonb_typeof(f.value) = 'string' and identity.is_blank(f.value #>> '{}')));
-
 comment on function identity.is_blank is 'True if a text has nothing that can be seen.';
 comment on function identity.given_text is 'The text, or null if it is blank: an optional text that is blank was left out.';
 comment on function identity.given_list is 'The list, or null if it is empty: an optional list that is empty was left out.';
-comment on function identity.given_object is
-  'The object without its fields that are null, an empty list or a blank text: those were left out. Null if none is left.';
+comment on function identity.given_object is 'The object without its fields that are null, an empty list or a blank text: those '
+  'were left out. Null if none is left.';
 grant execute on function identity.is_blank, identity.given_text, identity.given_list, identity.given_object to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/015-given.sql
@@ -184,16 +180,15 @@ begin
   end if;
   return value::numeric = value::text::double precision::text::numeric;
 end $$;
-comment on function identity.is_exact_number is
-  'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
+comment on function identity.is_exact_number is 'True if a double, which is what JavaScript and most other readers of JSON have, '
+  'holds exactly this number.';
 
 create function identity.may_hold_long_number(document text) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return document ~ '[0-9][0-9.]{15}';
-comment on function identity.may_hold_long_number is
-  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so most documents '
-  'are not looked through.';
+comment on function identity.may_hold_long_number is 'True if a document may hold a number that a double does not hold exactly. '
+  'Up to 15 digits are always exact, so most documents are not looked through.';
 
 create function identity.check_numbers(value jsonb, field text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -206,9 +201,8 @@ begin
         field), field);
   end if;
 end $$;
-comment on function identity.check_numbers is
-  'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not hold it '
-  'exactly.';
+comment on function identity.check_numbers is 'Raises L9VAL for this field if the value holds a number that its readers would '
+  'change, because a double does not hold it exactly.';
 grant execute on function identity.is_exact_number, identity.may_hold_long_number, identity.check_numbers to l9_agent, l9_admin,
   l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/025-check-numbers.sql
@@ -233,34 +227,33 @@ grant execute on function identity.uuid_of to l9_agent, l9_admin, l9_platform_ad
 
 create function identity.is_identifier(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
-comment on function identity.is_identifier is
-  'True if the value can name a tenant or a scope: 1 to 63 lower-case letters, digits, - and _. Null for null.';
+comment on function identity.is_identifier is 'True if the value can name a tenant or a scope: 1 to 63 lower-case letters, '
+  'digits, - and _. Null for null.';
 
 create function identity.is_display_name(value text, max_length integer) returns boolean language sql immutable parallel safe
 return value ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]*[^[:cntrl:][:space:]])?$' and pg_catalog.char_length(value) <= max_length;
-comment on function identity.is_display_name is
-  'True if the value can be shown as a name: 1 to max_length characters, no control characters, no leading or trailing white '
-  'space. Null for null.';
+comment on function identity.is_display_name is 'True if the value can be shown as a name: 1 to max_length characters, no '
+  'control characters, no leading or trailing white space. Null for null.';
 
 create function identity.is_caller_name(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
-comment on function identity.is_caller_name is
-  'True if the value can name a caller: 1 to 63 letters, digits, ., _ and -. Null for null.';
+comment on function identity.is_caller_name is 'True if the value can name a caller: 1 to 63 letters, digits, ., _ and -. Null '
+  'for null.';
 
 create function identity.is_project_id(value text) returns boolean
 language sql immutable parallel safe
 -- The length by itself: {1,200} would make 200 states of the expression, which take 30 times as long.
 return value ~ '^[A-Za-z0-9._/@:+-]+$' and pg_catalog.char_length(value) <= 200;
-comment on function identity.is_project_id is
-  'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
+comment on function identity.is_project_id is 'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null '
+  'for null.';
 
 create function identity.is_branch(value text) returns boolean
 language sql immutable parallel safe
 -- As `git check-ref-format --branch` has it.
 return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]'
   and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
-comment on function identity.is_branch is
-  'True if the value can name a branch: 1 to 255 characters that Git allows as the name of one. Null for null.';
+comment on function identity.is_branch is 'True if the value can name a branch: 1 to 255 characters that Git allows as the name '
+  'of one. Null for null.';
 
 create function identity.caller_roles() returns text[] language sql immutable parallel safe
 return array['l9_agent', 'l9_admin', 'l9_platform_admin'];
@@ -288,16 +281,16 @@ return case
     array(select pg_catalog.jsonb_array_elements_text(identity.claim(name)::jsonb))
   else '{}'
 end;
-comment on function identity.list_claim is
-  'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
+comment on function identity.list_claim is 'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, '
+  'empty if it is malformed.';
 
 create function identity.current_role_name() returns text language sql stable parallel safe
 return case pg_catalog.current_setting('role')
   when 'none' then session_user::text
   else pg_catalog.current_setting('role')
 end;
-comment on function identity.current_role_name is
-  'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
+comment on function identity.current_role_name is 'Role that the session has taken. Unlike current_user, it is the caller''s '
+  'role inside a definer function too.';
 
 create function identity.intersect_scopes(list text[], claimed text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -315,8 +308,8 @@ grant execute on function identity.claim, identity.list_claim, identity.current_
 create type identity.identity as (
   tenant_id uuid, org_id uuid, user_id uuid, caller text, creator text, source text, agent text, role text,
   readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean);
-comment on type identity.identity is
-  'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
+comment on type identity.identity is 'The caller of this transaction and its permissions, after its claims were limited by the '
+  'actor''s row.';
 
 -- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
 -- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
@@ -379,9 +372,8 @@ begin
   end if;
   return me;
 end $$;
-comment on function identity.current_identity is
-  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: '
-  'reads identity tables, which callers see only in part.';
+comment on function identity.current_identity is 'The caller of this transaction, computed from its login, claims, role and '
+  'actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
 grant execute on function identity.current_identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/050-current-identity.sql
 --! Included 010-identity/060-current-claims.sql
@@ -412,18 +404,18 @@ comment on function identity.current_creator is 'The value of metadata.creator i
 
 create function identity.current_scopes() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).readable_scopes, '{}');
-comment on function identity.current_scopes is
-  'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
+comment on function identity.current_scopes is 'Scopes that the caller can read: both claimed and registered. Empty without an '
+  'identity.';
 
 create function identity.current_writable_scopes() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).writable_scopes, '{}');
-comment on function identity.current_writable_scopes is
-  'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
+comment on function identity.current_writable_scopes is 'Scopes that the caller can write: both claimed and registered. Empty '
+  'without an identity.';
 
 create function identity.current_projects() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).projects, '{}');
-comment on function identity.current_projects is
-  'Projects that the caller can work in; {*} means every project. Empty without an identity.';
+comment on function identity.current_projects is 'Projects that the caller can work in; {*} means every project. Empty without '
+  'an identity.';
 
 -- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
 create function identity.has_every_project() returns boolean language sql stable parallel safe
@@ -459,8 +451,8 @@ begin
   end if;
   return me;
 end $$;
-comment on function identity.require_admin is
-  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
+comment on function identity.require_admin is 'Returns current_identity() if the caller is an administrator; else raises L9AUT '
+  '(no identity) or L9SCP (another role).';
 grant execute on function identity.require_identity, identity.require_admin to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/070-require-identity.sql
 --! Included 010-identity/080-has-every-scope.sql
@@ -475,9 +467,8 @@ begin
     where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes)
       and '*' = any (a.writable_scopes));
 end $$;
-comment on function identity.has_every_scope is
-  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token '
-  'is not limited to some scopes. Definer: reads actors.';
+comment on function identity.has_every_scope is 'True if the caller can read and write every present and future scope of its '
+  'tenant: its actor''s row says so, and its token is not limited to some scopes. Definer: reads actors.';
 grant execute on function identity.has_every_scope to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/080-has-every-scope.sql
 --! Included 010-identity/090-operator-reads.sql
@@ -496,11 +487,10 @@ begin
   perform audit.write_audit('READ', table_name, details => '{"reader": "operator"}');
   return true;
 end $$;
-comment on function identity.allow_and_audit_operator_read is
-  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for l9_platform_admin '
-  'call it inside (select …), so each query writes one row per table that it reads. Raises in a read-only transaction, because '
-  'the read could not be audited. It calls audit.write_audit(), which a later chapter creates: this is the only reference from a '
-  'chapter to a later one. Definer: writes audit_log.';
+comment on function identity.allow_and_audit_operator_read is 'Returns true if the caller is an active platform admin, and then '
+  'writes an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table '
+  'that it reads. Raises in a read-only transaction, because the read could not be audited. It calls audit.write_audit(), which '
+  'a later chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
 grant execute on function identity.allow_and_audit_operator_read to l9_platform_admin;
 --! EndIncluded 010-identity/090-operator-reads.sql
 --! Included 010-identity/100-refresh-active-actors.sql
@@ -526,8 +516,8 @@ begin
   left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
   where a.tenant_id = refresh_active_actors.tenant_id and a.is_active group by a.tenant_id, a.caller;
 end $$;
-comment on function identity.refresh_active_actors is
-  'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
+comment on function identity.refresh_active_actors is 'Recomputes the rows of a tenant in active_actors. Not executable by '
+  'callers.';
 
 create function identity.tg__refresh_active_actors() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -545,17 +535,16 @@ begin
   end if;
   return null;
 end $$;
-comment on function identity.tg__refresh_active_actors is
-  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write '
-  'active_actors.';
+comment on function identity.tg__refresh_active_actors is 'Keeps active_actors equal to what actors, scopes and tenants say. '
+  'Definer: the roles that change these tables cannot write active_actors.';
 --! EndIncluded 010-identity/100-refresh-active-actors.sql
 --! Included 010-identity/110-tenants.sql
 -- The tenants. Operators create and deactivate them with functions; callers of an inactive tenant have no identity.
 
 create function identity.is_call_limit(calls integer) returns boolean language sql immutable parallel safe set search_path = ''
 return calls between 1 and 100000000;
-comment on function identity.is_call_limit is
-  'True if an actor or tenant may be limited to this number of calls a minute: from 1 to 100,000,000.';
+comment on function identity.is_call_limit is 'True if an actor or tenant may be limited to this number of calls a minute: from '
+  '1 to 100,000,000.';
 
 create table public.tenants (
   tenant_id uuid primary key default uuidv7(),
@@ -575,12 +564,12 @@ comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
 comment on column public.tenants.created_at is 'When the tenant was created.';
 comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
 comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
-comment on column public.tenants.audits_query_text is
-  'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
-comment on column public.tenants.reads_per_minute is
-  'How many reads a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.';
-comment on column public.tenants.writes_per_minute is
-  'How many writes a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.';
+comment on column public.tenants.audits_query_text is 'If true, the texts of searches are kept in audit_query_texts; audit_log '
+  'always keeps only their hashes.';
+comment on column public.tenants.reads_per_minute is 'How many reads a minute the gateway admits from all callers of the tenant '
+  'together. Further ones get L9RAT.';
+comment on column public.tenants.writes_per_minute is 'How many writes a minute the gateway admits from all callers of the '
+  'tenant together. Further ones get L9RAT.';
 
 create trigger _600_active_actors after insert or update or delete on public.tenants
   for each row execute function identity.tg__refresh_active_actors();
@@ -602,8 +591,8 @@ comment on policy scope_access on public.tenants is 'No further limit within the
 comment on policy platform_override on public.tenants is 'Operators see every tenant; each read is audited.';
 comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
 comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
-comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and set_tenant_limits() update. Nothing deletes a tenant.';
+comment on policy definer_updates on public.tenants is 'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and '
+  'set_tenant_limits() update. Nothing deletes a tenant.';
 grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/110-tenants.sql
@@ -623,9 +612,8 @@ create table public.orgs (
   constraint org_name_unique unique (tenant_id, name),
   constraint org_name_plain check (identity.is_display_name(name, 200))
 );
-comment on table public.orgs is
-  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; '
-  'a registered org must be active.';
+comment on table public.orgs is 'Organisations of a tenant. A token may name an org that is not registered here, because an '
+  'identity provider may manage orgs; a registered org must be active.';
 comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
 comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
 comment on column public.orgs.name is 'Display name, unique in the tenant.';
@@ -645,8 +633,8 @@ create policy definer_functions on public.orgs for select to l9_owner using (tru
 create policy definer_inserts on public.orgs for insert to l9_owner with check (true);
 create policy definer_updates on public.orgs for update to l9_owner using (true);
 comment on policy tenant_isolation on public.orgs is 'A caller sees only the orgs of its tenant.';
-comment on policy org_isolation on public.orgs is
-  'Agents have no grant on this table. With one, an agent would see only its own org.';
+comment on policy org_isolation on public.orgs is 'Agents have no grant on this table. With one, an agent would see only its own '
+  'org.';
 comment on policy scope_access on public.orgs is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.orgs is 'Admins see the orgs of their tenant.';
 comment on policy platform_override on public.orgs is 'Operators see every org; each read is audited.';
@@ -677,9 +665,8 @@ create index users_org_idx on public.users (tenant_id, org_id);
 
 -- The planner's statistics would keep sampled names after their erasure.
 alter table public.users alter column name set statistics 0;
-comment on table public.users is
-  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must '
-  'come with the claim of its org.';
+comment on table public.users is 'Users of a tenant. A token may name a user that is not registered here; a registered user must '
+  'be active, and its claim must come with the claim of its org.';
 comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
 comment on column public.users.user_id is 'Id, as in the claim user_id.';
 comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
@@ -702,10 +689,10 @@ create policy definer_functions on public.users for select to l9_owner using (tr
 create policy definer_inserts on public.users for insert to l9_owner with check (true);
 create policy definer_updates on public.users for update to l9_owner using (true);
 comment on policy tenant_isolation on public.users is 'A caller sees only the users of its tenant.';
-comment on policy org_isolation on public.users is
-  'Agents have no grant on this table. With one, an agent would see only users of its own org or of none.';
-comment on policy user_visibility on public.users is
-  'Agents have no grant on this table. With one, an agent would see only the user that it acts for.';
+comment on policy org_isolation on public.users is 'Agents have no grant on this table. With one, an agent would see only users '
+  'of its own org or of none.';
+comment on policy user_visibility on public.users is 'Agents have no grant on this table. With one, an agent would see only the '
+  'user that it acts for.';
 comment on policy scope_access on public.users is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.users is 'Admins see the users of their tenant.';
 comment on policy platform_override on public.users is 'Operators see every user; each read is audited.';
@@ -730,17 +717,16 @@ create table public.scopes (
   primary key (tenant_id, scope),
   constraint scope_name_plain check (identity.is_identifier(scope))
 );
-comment on table public.scopes is
-  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a '
-  'tenant can add its own.';
+comment on table public.scopes is 'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and '
+  'global are built in, and a tenant can add its own.';
 comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
 comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
 comment on column public.scopes.description is 'Purpose of the scope.';
-comment on column public.scopes.is_active is
-  'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
+comment on column public.scopes.is_active is 'If false, no caller can read or write the scope until it is reactivated. Its '
+  'memories are kept.';
 comment on column public.scopes.created_at is 'When the scope was registered.';
-comment on column public.scopes.is_project_scoped is
-  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
+comment on column public.scopes.is_project_scoped is 'True: each memory of this scope belongs to a project. False: its memories '
+  'belong to no project, and their project_id is null.';
 
 create trigger _600_active_actors after insert or update or delete on public.scopes
   for each row execute function identity.tg__refresh_active_actors();
@@ -761,15 +747,15 @@ create policy definer_functions on public.scopes for select to l9_owner using (t
 create policy definer_inserts on public.scopes for insert to l9_owner with check (true);
 create policy definer_updates on public.scopes for update to l9_owner using (true);
 comment on policy tenant_isolation on public.scopes is 'A caller sees only the scopes of its tenant.';
-comment on policy scope_access on public.scopes is
-  'A caller sees only the scopes that it can read; it does not learn that others exist.';
-comment on policy inactive_scopes on public.scopes is
-  'An admin that has every scope also sees the inactive scopes, so that it can reactivate them.';
+comment on policy scope_access on public.scopes is 'A caller sees only the scopes that it can read; it does not learn that '
+  'others exist.';
+comment on policy inactive_scopes on public.scopes is 'An admin that has every scope also sees the inactive scopes, so that it '
+  'can reactivate them.';
 comment on policy platform_override on public.scopes is 'Operators see every scope; each read is audited.';
 comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers read scopes.';
 comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant() insert.';
-comment on policy definer_updates on public.scopes is
-  'register_scope(), deactivate_scope() and reactivate_scope() update. Nothing deletes a scope.';
+comment on policy definer_updates on public.scopes is 'register_scope(), deactivate_scope() and reactivate_scope() update. '
+  'Nothing deletes a scope.';
 grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/140-scopes.sql
@@ -815,46 +801,36 @@ create table public.actors (
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
 );
-comment on table public.actors is
-  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are those that '
-  'are both claimed and registered here.';
+comment on table public.actors is 'The agents known to the system. The claims of a token are limited by its actor''s row: the '
+  'effective scopes are those that are both claimed and registered here.';
 comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
 comment on column public.actors.created_at is 'When the actor was registered.';
 comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
-comment on column public.actors.creator is
-  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never '
-  'changes, and no other actor can take it.';
+comment on column public.actors.creator is 'Written to metadata.creator of every memory that this actor saves; the actor owns '
+  'the memories that carry it. It never changes, and no other actor can take it.';
 comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
 comment on column public.actors.agent is 'Written to metadata.agent of every memory that this actor saves.';
-comment on column public.actors.role is
-  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
+comment on column public.actors.role is 'The only database role under which this caller has an identity. A session as l9_agent '
+  'that claims to be L has none.';
 comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
 comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
 comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
-comment on column public.actors.reads_per_minute is
-  'How many reads a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get '
-  'L9RAT.';
-comment on column public.actors.writes_per_minute is
-  'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get '
-  'L9RAT.';
-comment on column public.actors.max_importance is
-  'The upper bound of importance for the memories that the actor writes, from 0 to 1. A greater value counts as this one. Null '
-  'means the default of its role: 0.5 for an agent, 1 for others.';
-comment on column public.actors.max_confidence is
-  'The upper bound of confidence for the facts and relations that the actor states, from 0 to 1. A greater value counts as this '
-  'one. Null means the default of its role: 0.8 for an agent, 1 for others.';
-comment on column public.actors.max_lesson_confidence is
-  'The upper bound of confidence for the lessons that the actor writes, from 0 to 1. A greater value counts as this one. Null '
-  'means the default of its role: 0.7 for an agent, 1 for others.';
-comment on column public.actors.max_priority is
-  'The highest priority for the lessons that the actor writes. A higher one counts as this one. Null means the default of its '
-  'role: medium for an agent, critical for others.';
-comment on column public.actors.login is
-  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its '
-  'members cannot be bound, because their claims are trusted.';
-comment on column public.actors.default_project is
-  'Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a default; null: '
-  'none.';
+comment on column public.actors.reads_per_minute is 'How many reads a minute the gateway admits from each key of this actor, and '
+  'from each user it acts for. Further ones get L9RAT.';
+comment on column public.actors.writes_per_minute is 'How many writes a minute the gateway admits from each key of this actor, '
+  'and from each user it acts for. Further ones get L9RAT.';
+comment on column public.actors.max_importance is 'The upper bound of importance for the memories that the actor writes, from 0 '
+  'to 1. A greater value counts as this one. Null means the default of its role: 0.5 for an agent, 1 for others.';
+comment on column public.actors.max_confidence is 'The upper bound of confidence for the facts and relations that the actor '
+  'states, from 0 to 1. A greater value counts as this one. Null means the default of its role: 0.8 for an agent, 1 for others.';
+comment on column public.actors.max_lesson_confidence is 'The upper bound of confidence for the lessons that the actor writes, '
+  'from 0 to 1. A greater value counts as this one. Null means the default of its role: 0.7 for an agent, 1 for others.';
+comment on column public.actors.max_priority is 'The highest priority for the lessons that the actor writes. A higher one counts '
+  'as this one. Null means the default of its role: medium for an agent, critical for others.';
+comment on column public.actors.login is 'Database login whose sessions are always this actor, whatever claims they set. Null: '
+  'none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
+comment on column public.actors.default_project is 'Project of what the actor saves without naming one, if neither its key, its '
+  'token nor its working copy has a default; null: none.';
 comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
 
 create trigger _600_active_actors after insert or update or delete on public.actors
@@ -879,9 +855,8 @@ comment on policy admin_override on public.actors is 'Admins see the actors of t
 comment on policy platform_override on public.actors is 'Operators see every actor; each read is audited.';
 comment on policy definer_functions on public.actors is 'current_identity() reads the row that limits the claims.';
 comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant() insert.';
-comment on policy definer_updates on public.actors is
-  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() update. Nothing deletes an actor, because its '
-  'memories name it.';
+comment on policy definer_updates on public.actors is 'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() '
+  'update. Nothing deletes an actor, because its memories name it.';
 grant select on public.actors to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/150-actors.sql
@@ -900,9 +875,8 @@ create table identity.active_actors (
   writable_scopes text[] not null,
   primary key (tenant_id, caller)
 );
-comment on table identity.active_actors is
-  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the '
-  'same transaction; nothing else writes it.';
+comment on table identity.active_actors is 'Cache of the active actors with the scopes that they can use now. Triggers of '
+  'actors, scopes and tenants recompute it in the same transaction; nothing else writes it.';
 
 alter table identity.active_actors enable row level security, force row level security;
 
@@ -911,11 +885,11 @@ create policy tenant_isolation on identity.active_actors as restrictive to l9_ag
 create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
   using (caller = (select identity.current_caller()));
 create policy definer_functions on identity.active_actors to l9_owner using (true);
-comment on policy tenant_isolation on identity.active_actors is
-  'The same rule as on actors. Callers have no grant on this table.';
+comment on policy tenant_isolation on identity.active_actors is 'The same rule as on actors. Callers have no grant on this '
+  'table.';
 comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
-comment on policy definer_functions on identity.active_actors is
-  'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
+comment on policy definer_functions on identity.active_actors is 'current_identity() reads the row that limits the claims; '
+  'triggers of actors, scopes and tenants write it.';
 
 -- No role has a grant on this table.
 --! EndIncluded 010-identity/160-active-actors.sql
@@ -927,9 +901,8 @@ language sql stable parallel safe security definer set search_path = ''
 return exists (
   select from public.actors a
   where a.tenant_id = is_admin_creator.tenant_id and a.creator = is_admin_creator.creator and a.role = 'l9_admin');
-comment on function identity.is_admin_creator is
-  'True if the actor that writes under this creator name is an administrator of the tenant, active or not. Definer: agents read '
-  'no row of actors but their own.';
+comment on function identity.is_admin_creator is 'True if the actor that writes under this creator name is an administrator of '
+  'the tenant, active or not. Definer: agents read no row of actors but their own.';
 grant execute on function identity.is_admin_creator to l9_worker;
 --! EndIncluded 010-identity/165-admin-creators.sql
 --! Included 010-identity/167-names-other-actor.sql
@@ -942,9 +915,8 @@ return exists (
   where a.tenant_id = (me).tenant_id and a.caller <> (me).caller
     and lower(btrim(normalize(names_other_actor.name, nfkc), e' \t\r\n"''@'))
       in (lower(a.caller), lower(a.creator), lower(a.source), lower(a.agent)));
-comment on function identity.names_other_actor is
-  'True if the text is the caller, creator, source or agent name of an actor of the tenant other than this one, in any case of '
-  'letters. Definer: agents read no row of actors but their own.';
+comment on function identity.names_other_actor is 'True if the text is the caller, creator, source or agent name of an actor of '
+  'the tenant other than this one, in any case of letters. Definer: agents read no row of actors but their own.';
 grant execute on function identity.names_other_actor to l9_agent, l9_admin;
 --! EndIncluded 010-identity/167-names-other-actor.sql
 --! Included 010-identity/168-bounds.sql
@@ -966,9 +938,8 @@ return coalesce((
   from public.actors a
   where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
   row(1, 1, 1, 'critical')::identity.bounds);
-comment on function identity.bounds_of is
-  'The bounds of the actor that writes under this creator name. A name without an actor, such as job, has the greatest bounds. '
-  'Definer: agents read no row of actors but their own. Not executable by callers.';
+comment on function identity.bounds_of is 'The bounds of the actor that writes under this creator name. A name without an actor, '
+  'such as job, has the greatest bounds. Definer: agents read no row of actors but their own. Not executable by callers.';
 --! EndIncluded 010-identity/168-bounds.sql
 --! Included 010-identity/170-api-keys.sql
 -- Whom each API key stands for and what it is limited to. create_api_key() and revoke_api_key() write the rows;
@@ -1003,9 +974,8 @@ create table public.api_keys (
 );
 
 create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
-comment on table public.api_keys is
-  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves '
-  'are not stored.';
+comment on table public.api_keys is 'MCP keys that are stored in the database: the actor that each key stands for, and the '
+  'limits of the key. The keys themselves are not stored.';
 comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
 comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
 comment on column public.api_keys.name is 'Purpose of the key, for people.';
@@ -1014,10 +984,10 @@ comment on column public.api_keys.org_id is 'Org that the key acts for, or null.
 comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
 comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
 comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
-comment on column public.api_keys.default_project is
-  'Project of what is saved with the key without naming one; null: its only project, if it has just one.';
-comment on column public.api_keys.tool_sets is
-  'Limits the key to the tools of these sets: core, knowledge, archive, admin. Null: all tools.';
+comment on column public.api_keys.default_project is 'Project of what is saved with the key without naming one; null: its only '
+  'project, if it has just one.';
+comment on column public.api_keys.tool_sets is 'Limits the key to the tools of these sets: core, knowledge, archive, admin. '
+  'Null: all tools.';
 comment on column public.api_keys.created_at is 'When the key was created.';
 comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
 comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
@@ -1061,8 +1031,8 @@ create table identity.api_key_hashes (
   constraint api_key_hash_unique unique (hash),
   constraint api_key_hash_sha256 check (octet_length(hash) = 32)
 );
-comment on table identity.api_key_hashes is
-  'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
+comment on table identity.api_key_hashes is 'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither '
+  'guessed nor reversed.';
 comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
 
 alter table identity.api_key_hashes enable row level security, force row level security;
@@ -1094,10 +1064,9 @@ return
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
       and (k.tool_sets is null
         or nullif(pg_catalog.current_setting('l9.tool_set', true), '') = any (k.tool_sets))));
-comment on function identity.are_claims_valid is
-  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked '
-  'nor expired nor cut down to other tool sets than that of l9.tool_set, the tool being called. Definer: reads identity tables. '
-  'Not executable by callers.';
+comment on function identity.are_claims_valid is 'True if the org and user (if registered) are active and match, and the API key '
+  'belongs to the caller and is neither revoked nor expired nor cut down to other tool sets than that of l9.tool_set, the tool '
+  'being called. Definer: reads identity tables. Not executable by callers.';
 --! EndIncluded 010-identity/190-are-claims-valid.sql
 --! Included 010-identity/200-seed-tenant.sql
 -- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
@@ -1116,8 +1085,8 @@ begin atomic
     (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}',
       '{developer,global}', false);
 end;
-comment on function identity.seed_tenant is
-  'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
+comment on function identity.seed_tenant is 'Inserts what every new tenant has: the scopes developer, l-private and global, and '
+  'the actors L and C.';
 
 insert into public.tenants (tenant_id, name) values (identity.default_tenant_id(), 'default');
 
@@ -1131,44 +1100,40 @@ select identity.seed_tenant(tenant_id) from public.tenants;
 create function identity.project_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(project_id is null or (select identity.has_every_project())
       or project_id = any ((select identity.current_projects())::text[]))$sql$;
-comment on function identity.project_condition is
-  'The text of a policy condition: the row belongs to no project, or to one that the caller may work in. Used by migrations '
-  'only.';
+comment on function identity.project_condition is 'The text of a policy condition: the row belongs to no project, or to one that '
+  'the caller may work in. Used by migrations only.';
 
 create function identity.reader_condition() returns text language sql immutable parallel safe set search_path = ''
 return 'scope = any ((select identity.current_scopes())::text[]) and ' || identity.project_condition();
-comment on function identity.reader_condition is
-  'The text of a policy condition: the caller may read the scope and the project of the row. Used by migrations only.';
+comment on function identity.reader_condition is 'The text of a policy condition: the caller may read the scope and the project '
+  'of the row. Used by migrations only.';
 
 create function identity.writer_condition() returns text language sql immutable parallel safe set search_path = ''
 return 'scope = any ((select identity.current_writable_scopes())::text[]) and ' || identity.project_condition();
-comment on function identity.writer_condition is
-  'The text of a policy condition: the caller may write the scope and the project of the row. Used by migrations only.';
+comment on function identity.writer_condition is 'The text of a policy condition: the caller may write the scope and the project '
+  'of the row. Used by migrations only.';
 
 create function identity.owner_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(org_id is null or org_id = (select identity.current_org_id()))
       and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
-comment on function identity.owner_condition is
-  'The text of a policy condition: the row belongs to the org and the user that the caller acts for, or to no org or user. Used '
-  'by migrations only.';
+comment on function identity.owner_condition is 'The text of a policy condition: the row belongs to the org and the user that '
+  'the caller acts for, or to no org or user. Used by migrations only.';
 
 create function identity.definer_condition() returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
       and %s
       and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(),
       identity.owner_condition());
-comment on function identity.definer_condition is
-  'The text of a policy condition for functions of the owner: the agent or admin that called the function may read the row. Used '
-  'by migrations only.';
+comment on function identity.definer_condition is 'The text of a policy condition for functions of the owner: the agent or admin '
+  'that called the function may read the row. Used by migrations only.';
 
 create function identity.searcher_condition(table_name text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$case (select identity.current_role_name())
       when 'l9_platform_admin' then (select identity.allow_and_audit_operator_read(%L))
       else %s end$sql$, table_name, identity.definer_condition());
-comment on function identity.searcher_condition is
-  'The text of a policy condition for functions of l9_searcher: the agent, admin or operator that called the function may read '
-  'the row. Used by migrations only.';
+comment on function identity.searcher_condition is 'The text of a policy condition for functions of l9_searcher: the agent, '
+  'admin or operator that called the function may read the row. Used by migrations only.';
 
 -- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are
 -- protected alike.
@@ -1219,18 +1184,18 @@ begin
     execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
   end loop;
 end $$;
-comment on procedure identity.protect_like_memories is
-  'Enables and forces row-level security on a table with the columns tenant_id, org_id, user_id, project_id and scope (and ttl, '
-  'where rows expire), and creates the policies that decide who sees a memory: tenant_isolation, org_isolation, user_visibility, '
-  'scope_access, admin_override, platform_override. The names that rows are grouped by get no planner statistics. noun: what a '
-  'row is, for the comments. is_writable: agents and admins may also write rows of scopes that they may write. A table that '
-  'differs from memories alters the policy after this call. Used by migrations only.';
+comment on procedure identity.protect_like_memories is 'Enables and forces row-level security on a table with the columns '
+  'tenant_id, org_id, user_id, project_id and scope (and ttl, where rows expire), and creates the policies that decide who sees '
+  'a memory: tenant_isolation, org_isolation, user_visibility, scope_access, admin_override, platform_override. The names that '
+  'rows are grouped by get no planner statistics. noun: what a row is, for the comments. is_writable: agents and admins may also '
+  'write rows of scopes that they may write. A table that differs from memories alters the policy after this call. Used by '
+  'migrations only.';
 
 -- Inlined into the query that calls it: hence no `set search_path`; the body is parsed here, once, with all names resolved.
 create function identity.has_project(me identity.identity, project_id text) returns boolean language sql immutable parallel safe
 return project_id is null or '*' = any ((me).projects) or project_id = any ((me).projects);
-comment on function identity.has_project is
-  'True if a row of this project (null: of no project) lies within the projects of the caller.';
+comment on function identity.has_project is 'True if a row of this project (null: of no project) lies within the projects of the '
+  'caller.';
 
 create function identity.may_read(
   me identity.identity, tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text) returns boolean
@@ -1240,16 +1205,16 @@ return tenant_id = (me).tenant_id
   and identity.has_project(me, project_id)
   and ((me).role = 'l9_admin'
     or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
-comment on function identity.may_read is
-  'True if an agent or admin may read a row that belongs to this tenant, org, user, project and scope: the rule of '
-  'protect_like_memories() as a function. The expiry of the row is for the caller of this function to check.';
+comment on function identity.may_read is 'True if an agent or admin may read a row that belongs to this tenant, org, user, '
+  'project and scope: the rule of protect_like_memories() as a function. The expiry of the row is for the caller of this '
+  'function to check.';
 
 create function identity.may_write(me identity.identity, project_id text, scope text) returns boolean
 language sql immutable parallel safe
 return scope = any ((me).writable_scopes)
   and identity.has_project(me, project_id);
-comment on function identity.may_write is
-  'True if the claims of the caller allow it to write in this project (null: none) and scope.';
+comment on function identity.may_write is 'True if the claims of the caller allow it to write in this project (null: none) and '
+  'scope.';
 grant execute on function identity.has_project, identity.may_read, identity.may_write to l9_agent, l9_admin, l9_platform_admin,
   l9_worker;
 --! EndIncluded 010-identity/210-visibility.sql
@@ -1283,10 +1248,10 @@ begin
     execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
   end loop;
 end $$;
-comment on procedure identity.protect_tenant_rows is
-  'Enables and forces row-level security on settings or a list of a tenant: each caller reads the rows of its tenant, and '
-  'functions of the owner write them. readers, writers: sentences on why and by whom, for the comments of the policies. '
-  'has_built_in: rows without a tenant belong to all, and operators read those of all tenants. Used by migrations only.';
+comment on procedure identity.protect_tenant_rows is 'Enables and forces row-level security on settings or a list of a tenant: '
+  'each caller reads the rows of its tenant, and functions of the owner write them. readers, writers: sentences on why and by '
+  'whom, for the comments of the policies. has_built_in: rows without a tenant belong to all, and operators read those of all '
+  'tenants. Used by migrations only.';
 
 create procedure identity.keep_private(target regclass, functions text default null, jobs text default null)
 language plpgsql set search_path = '' as $$
@@ -1301,9 +1266,9 @@ begin
     execute format('comment on policy worker_access on %s is %L', target, jobs);
   end if;
 end $$;
-comment on procedure identity.keep_private is
-  'Enables and forces row-level security on a table that no caller reads. functions, jobs: what functions of the owner, or '
-  'background jobs, do with its rows; null if they may not touch it. Used by migrations only.';
+comment on procedure identity.keep_private is 'Enables and forces row-level security on a table that no caller reads. functions, '
+  'jobs: what functions of the owner, or background jobs, do with its rows; null if they may not touch it. Used by migrations '
+  'only.';
 --! EndIncluded 010-identity/215-protect-tables.sql
 --! Included 010-identity/220-default-project.sql
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
@@ -1326,10 +1291,9 @@ begin
     select a.default_project from public.actors a
     where a.tenant_id = me.tenant_id and a.caller = me.caller and identity.has_project(me, a.default_project));
 end $$;
-comment on function identity.default_project is
-  'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its working '
-  'copy), its only project, or the default of its actor, if it may work in that project; null if there is none. Definer: reads '
-  'actors.';
+comment on function identity.default_project is 'The project of what the caller saves without naming one: the claim '
+  'default_project (of its key, its token or its working copy), its only project, or the default of its actor, if it may work in '
+  'that project; null if there is none. Definer: reads actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
 
 create function identity.default_branch(project_id text) returns text
@@ -1341,9 +1305,9 @@ begin
   return case when project_id is null or claimed is null then null
     when identity.is_branch(claimed) and coalesce(identity.default_project() = project_id, true) then claimed end;
 end $$;
-comment on function identity.default_branch is
-  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy). It '
-  'applies to the caller''s default project, or to every project if there is no default one. Null means every branch.';
+comment on function identity.default_branch is 'The branch of what the caller saves in this project without naming one: the '
+  'claim default_branch (of its working copy). It applies to the caller''s default project, or to every project if there is no '
+  'default one. Null means every branch.';
 grant execute on function identity.default_branch to l9_agent, l9_admin;
 --! EndIncluded 010-identity/220-default-project.sql
 --! Included 020-audit/010-month-partitions.sql
@@ -1385,15 +1349,15 @@ begin
     when from_time is null then 'default'
     else format('for values from (%L) to (%L)', from_time, until_time) end;
 end $$;
-comment on function audit.add_partition is
-  'Creates a partition with row-level security, no grants, and the statement triggers and unsampled columns of its parent, then '
-  'attaches it. Without times it creates the default partition. Not executable by callers.';
+comment on function audit.add_partition is 'Creates a partition with row-level security, no grants, and the statement triggers '
+  'and unsampled columns of its parent, then attaches it. Without times it creates the default partition. Not executable by '
+  'callers.';
 
 create function audit.partition_name(parent regclass, month timestamptz) returns text
 language sql stable set search_path = '' set timezone = 'UTC'
 return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
-comment on function audit.partition_name is
-  'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
+comment on function audit.partition_name is 'Name, in the schema partitions, of the partition of a table for the month of this '
+  'time (in UTC).';
 
 -- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
 -- partition.
@@ -1437,10 +1401,9 @@ begin
   end loop;
   return created;
 end $$;
-comment on function audit.create_month_partitions is
-  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names '
-  'of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can '
-  'create its partitions.';
+comment on function audit.create_month_partitions is 'Creates the missing partitions for the given number of months (1 to 120, '
+  'in UTC) and the default partition; returns the names of those created. A month whose rows are already in the default '
+  'partition stays there. Definer: only the owner of a table can create its partitions.';
 
 create function audit.require_past_partition(parent regclass, month date) returns text
 language plpgsql stable set search_path = '' set timezone = 'UTC' as $$
@@ -1460,10 +1423,9 @@ begin
   end if;
   return partition;
 end $$;
-comment on function audit.require_past_partition is
-  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or the month is '
-  'not over, and L9AUT for an operator without an identity. Not executable by callers: the functions that detach and drop '
-  'partitions call it.';
+comment on function audit.require_past_partition is 'Returns the name of the partition of a month that is over. Raises L9VAL if '
+  'the table has no such partition or the month is not over, and L9AUT for an operator without an identity. Not executable by '
+  'callers: the functions that detach and drop partitions call it.';
 grant execute on function audit.create_month_partitions to l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/010-month-partitions.sql
@@ -1508,39 +1470,36 @@ alter table public.audit_log alter column details set statistics 0;
 create index audit_log_xid_idx on public.audit_log (xid);
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
-comment on table public.audit_log is
-  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their '
-  'tenant. One partition per month.';
+comment on table public.audit_log is 'What each caller did, and what was refused. Append-only for every role, its owner '
+  'included. Admins read the rows of their tenant. One partition per month.';
 comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
 comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
-comment on column public.audit_log.xid is
-  'Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.';
+comment on column public.audit_log.xid is 'Transaction that wrote the row. Rows are sealed in this order, once no earlier '
+  'transaction is still in flight.';
 comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
-comment on column public.audit_log.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its '
-  'operation was known, that had no identity, or that GraphQL refused.';
+comment on column public.audit_log.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. '
+  'DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
 comment on column public.audit_log.table_name is 'Table that was affected or read.';
 comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
-comment on column public.audit_log.project_id is
-  'Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there are '
-  'several.';
-comment on column public.audit_log.scope is
-  'Scope of that row, or the scope that was asked for or that is the caller''s only one. Null if there are several.';
-comment on column public.audit_log.caller is
-  'Actor that did it; db:<role> for work that no actor asked for, such as a migration.';
+comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for or that the caller''s '
+  'claims are limited to. Null if there are several.';
+comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for or that is the caller''s only '
+  'one. Null if there are several.';
+comment on column public.audit_log.caller is 'Actor that did it; db:<role> for work that no actor asked for, such as a '
+  'migration.';
 comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
 comment on column public.audit_log.source is 'Source of the actor at that time.';
 comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
-comment on column public.audit_log.correlation_id is
-  'The caller''s own reference: of its call (the header X-Correlation-Id), else of the memory that it wrote.';
+comment on column public.audit_log.correlation_id is 'The caller''s own reference: of its call (the header X-Correlation-Id), '
+  'else of the memory that it wrote.';
 comment on column public.audit_log.session_id is 'The session of the call, else of the memory that it wrote.';
-comment on column public.audit_log.trace_id is
-  'The trace of the call (its claim, else the header traceparent), else of the memory that it wrote.';
+comment on column public.audit_log.trace_id is 'The trace of the call (its claim, else the header traceparent), else of the '
+  'memory that it wrote.';
 comment on column public.audit_log.status is 'success or error.';
 comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
-comment on column public.audit_log.details is
-  'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and correlation_id, '
-  'session_id and trace_id if they are known; then ids, filters and counts. It never holds contents.';
+comment on column public.audit_log.details is 'Always holds caller, creator, source and tool_name, org_id and user_id if the '
+  'caller acted for them, and correlation_id, session_id and trace_id if they are known; then ids, filters and counts. It never '
+  'holds contents.';
 
 create trigger _200_append_only before update or delete or truncate on public.audit_log
   for each statement execute function l9_guard.tg_append_only();
@@ -1575,8 +1534,8 @@ select audit.create_month_partitions('public.audit_log', now()::date, 14);
 -- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool() returns text language sql stable parallel safe
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
-comment on function audit.current_tool is
-  'Tool, query or mutation that the gateway says it is running; sql in a database session.';
+comment on function audit.current_tool is 'Tool, query or mutation that the gateway says it is running; sql in a database '
+  'session.';
 
 -- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
 create function audit.reference(correlation_id text, session_id text, trace_id text) returns jsonb
@@ -1585,8 +1544,8 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
     'correlation_id', pg_catalog.left(correlation_id, 200), 'session_id', pg_catalog.left(session_id, 200),
     'trace_id', pg_catalog.left(trace_id, 200))) end;
-comment on function audit.reference is
-  'The references of a call or a row as the details of an audit row hold them: those that are not null.';
+comment on function audit.reference is 'The references of a call or a row as the details of an audit row hold them: those that '
+  'are not null.';
 
 -- The chapter of secrets comes later, because its tables are audited: plpgsql looks its functions up when it runs.
 create function audit.as_kept(named jsonb, tenant_id uuid) returns jsonb
@@ -1598,9 +1557,9 @@ begin
   return case when secrets.needs_look(named::text, own_test, false)
     then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
 end $$;
-comment on function audit.as_kept is
-  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret '
-  'replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
+comment on function audit.as_kept is 'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool '
+  'and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the '
+  'owner call it.';
 
 create function audit.actor_of(me identity.identity) returns jsonb
 language sql stable parallel safe set search_path = ''
@@ -1617,9 +1576,8 @@ begin atomic
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')), (me).tenant_id);
 end;
-comment on function audit.actor_of is
-  'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if it acts for '
-  'them, and the references of its call.';
+comment on function audit.actor_of is 'A caller as the details of every audit row name it: caller, creator, source and '
+  'tool_name, org_id and user_id if it acts for them, and the references of its call.';
 
 -- Inlined, too.
 create function audit.audit_actor() returns jsonb language sql stable parallel safe
@@ -1648,9 +1606,8 @@ begin atomic
     select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
       'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[]), me.tenant_id) as named) kept;
 end;
-comment on function audit.add_audit_row is
-  'Inserts an audit row under the given id. Without a row, project and scope are by default the only ones of the caller. Not '
-  'executable by callers, and callers could not insert.';
+comment on function audit.add_audit_row is 'Inserts an audit row under the given id. Without a row, project and scope are by '
+  'default the only ones of the caller. Not executable by callers, and callers could not insert.';
 
 create function audit.write_audit(
   operation text, table_name text, row_id uuid default null, project_id text default null, scope text default null,
@@ -1659,9 +1616,8 @@ language sql volatile security definer set search_path = ''
 begin atomic
   select audit.add_audit_row(uuidv7(), operation, table_name, row_id, project_id, scope, details, sqlstate);
 end;
-comment on function audit.write_audit is
-  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers cannot insert '
-  'into audit_log. Not executable by callers: functions of the owner call it.';
+comment on function audit.write_audit is 'Inserts an audit row about the current caller, whose name overrides any caller in '
+  'details. Definer: callers cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
 
 create function audit.write_audit_of_tenant(
   tenant_id uuid, operation text, table_name text, row_id uuid default null, project_id text default null,
@@ -1674,9 +1630,9 @@ begin atomic
     write_audit_of_tenant.tenant_id, write_audit_of_tenant.project_id, write_audit_of_tenant.scope,
     coalesce(write_audit_of_tenant.details, '{}') || audit.audit_actor());
 end;
-comment on function audit.write_audit_of_tenant is
-  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can '
-  'work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';
+comment on function audit.write_audit_of_tenant is 'Like write_audit(), but the audit row belongs to the given tenant: for jobs, '
+  'which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not '
+  'executable by callers.';
 grant execute on function audit.current_tool to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/030-write-audit.sql
@@ -1697,9 +1653,8 @@ create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, 
 
 -- The planner's statistics would keep sampled texts after their erasure.
 alter table public.audit_query_texts alter column query set statistics 0;
-comment on table public.audit_query_texts is
-  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that '
-  'they can be erased.';
+comment on table public.audit_query_texts is 'Texts of searches, for tenants that keep them (set_query_text_audit). They are '
+  'stored beside audit_log, not in it, so that they can be erased.';
 comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
 comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
 comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
@@ -1719,19 +1674,19 @@ create policy platform_override on public.audit_query_texts for select to l9_pla
   using ((select identity.allow_and_audit_operator_read('audit_query_texts')));
 create policy definer_functions on public.audit_query_texts to l9_owner using (true);
 comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
-comment on policy user_visibility on public.audit_query_texts is
-  'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
+comment on policy user_visibility on public.audit_query_texts is 'Agents have no grant on this table. With one, an agent would '
+  'not see the searches of other users.';
 comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
-comment on policy platform_override on public.audit_query_texts is
-  'Operators read the texts of every tenant; each read is audited.';
+comment on policy platform_override on public.audit_query_texts is 'Operators read the texts of every tenant; each read is '
+  'audited.';
 comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
 grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, and no role can insert.
 
 create function public.audit_log_query_text(audit_row public.audit_log) returns text language sql stable set search_path = ''
 return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
-comment on function public.audit_log_query_text is
-  'Text of the search, if the tenant keeps these texts and this one was not erased.';
+comment on function public.audit_log_query_text is 'Text of the search, if the tenant keeps these texts and this one was not '
+  'erased.';
 grant execute on function public.audit_log_query_text to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/040-audit-query-texts.sql
 --! Included 020-audit/050-audit-read.sql
@@ -1745,8 +1700,8 @@ begin atomic
   from public.tenants t
   where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
 end;
-comment on function audit.keep_query_text is
-  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
+comment on function audit.keep_query_text is 'Stores the text of a search if the caller''s tenant keeps these texts. Not '
+  'executable by callers: audit_read() calls it.';
 
 -- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(
@@ -1773,9 +1728,8 @@ begin
   end if;
   return audit_id;
 end $$;
-comment on function audit.audit_read is
-  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the '
-  'audit row. Definer: writes audit_log. A caller can only add rows about itself.';
+comment on function audit.audit_read is 'Audits a read by the current caller, and keeps the text of a search if the tenant keeps '
+  'these texts; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 grant execute on function audit.audit_read to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/050-audit-read.sql
 --! Included 020-audit/080-audit-denial.sql
@@ -1793,10 +1747,9 @@ begin atomic
       'tool_name', coalesce(pg_catalog.left(nullif(entry_point, ''), 100), 'unknown'),
       'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
 end;
-comment on function audit.audit_denial is
-  'Audits that the gateway refused a request without an identity (L9AUT), or one beyond a rate limit (L9RAT); `times` counts '
-  'requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if '
-  'nothing names the caller, they are null and unknown. Definer: writes audit_log.';
+comment on function audit.audit_denial is 'Audits that the gateway refused a request without an identity (L9AUT), or one beyond '
+  'a rate limit (L9RAT); `times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid '
+  'signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
 grant execute on function audit.audit_denial to l9_worker;
 --! EndIncluded 020-audit/080-audit-denial.sql
 --! Included 020-audit/090-audit-seals.sql
@@ -1825,16 +1778,14 @@ create table public.audit_seals (
 );
 
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
-comment on table public.audit_seals is
-  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of the previous '
-  'seal. Its rows are hashed one by one, so that an altered row can be named.';
+comment on table public.audit_seals is 'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions '
+  'wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
 comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
 comment on column public.audit_seals.sealed_at is 'When the seal was made.';
-comment on column public.audit_seals.era is
-  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions '
-  'from the start again.';
-comment on column public.audit_seals.era_after is
-  'Rows of this era occurred after this time, and not after the era_after of the next era.';
+comment on column public.audit_seals.era is 'Number of the database cluster, counted from 1: a restored database lives in a new '
+  'cluster, which numbers its transactions from the start again.';
+comment on column public.audit_seals.era_after is 'Rows of this era occurred after this time, and not after the era_after of the '
+  'next era.';
 comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
 comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
 comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
@@ -1856,8 +1807,8 @@ create policy platform_override on public.audit_seals for select to l9_platform_
   using ((select identity.allow_and_audit_operator_read('audit_seals')));
 create policy definer_functions on public.audit_seals for select to l9_owner using (true);
 create policy definer_inserts on public.audit_seals for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_seals is
-  'Operators see the seals, which span all tenants; each read is audited.';
+comment on policy platform_override on public.audit_seals is 'Operators see the seals, which span all tenants; each read is '
+  'audited.';
 comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
 comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts.';
 grant select on public.audit_seals to l9_platform_admin;
@@ -1877,10 +1828,10 @@ create table public.audit_archives (
   archived_by text not null,
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
-comment on table public.audit_archives is
-  'Months of audit_log that were detached, with the number of rows that each seal lost with them.';
-comment on column public.audit_archives.table_name is
-  'Table that was a partition. It stays as a table of its own until a superuser drops it.';
+comment on table public.audit_archives is 'Months of audit_log that were detached, with the number of rows that each seal lost '
+  'with them.';
+comment on column public.audit_archives.table_name is 'Table that was a partition. It stays as a table of its own until a '
+  'superuser drops it.';
 comment on column public.audit_archives.month is 'First day of the month, in UTC.';
 comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
 comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
@@ -1899,8 +1850,8 @@ create policy platform_override on public.audit_archives for select to l9_platfo
 create policy definer_functions on public.audit_archives for select to l9_owner using (true);
 create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
 comment on policy platform_override on public.audit_archives is 'Operators see what was archived; each read is audited.';
-comment on policy definer_functions on public.audit_archives is
-  'verify_audit() reads which rows were archived, so that it does not report them as missing.';
+comment on policy definer_functions on public.audit_archives is 'verify_audit() reads which rows were archived, so that it does '
+  'not report them as missing.';
 comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
 grant select on public.audit_archives to l9_platform_admin;
 --! EndIncluded 020-audit/100-audit-archives.sql
@@ -1917,9 +1868,8 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (audit_row).audit_id, extract(epoch from (audit_row).occurred_at)::text, (audit_row).xid::text,
   (audit_row).operation, (audit_row).table_name, (audit_row).row_id, (audit_row).tenant_id, (audit_row).project_id,
   (audit_row).scope, (audit_row).status, (audit_row).sqlstate, (audit_row).details)::text, 'UTF8'));
-comment on function audit.audit_row_hash is
-  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, '
-  'sqlstate, details]. Times are seconds since 1970.';
+comment on function audit.audit_row_hash is 'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, '
+  'row_id, tenant_id, project_id, scope, status, sqlstate, details]. Times are seconds since 1970.';
 
 create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[]) returns bytea
 language sql immutable parallel safe set search_path = ''
@@ -1936,9 +1886,9 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (seal).from_xid::text, (seal).to_xid::text, (seal).row_count, extract(epoch from (seal).first_occurred_at)::text,
   extract(epoch from (seal).last_occurred_at)::text, pg_catalog.encode((seal).rows_hash, 'hex'),
   pg_catalog.encode((seal).previous_hash, 'hex'))::text, 'UTF8'));
-comment on function audit.audit_seal_hash is
-  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, '
-  'last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
+comment on function audit.audit_seal_hash is 'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, '
+  'row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are '
+  'hexadecimal.';
 --! EndIncluded 020-audit/110-hashes.sql
 --! Included 020-audit/120-seal-audit.sql
 -- Adds seals over the rows of audit_log. A job of the gateway calls is_audit_unsealed() and seal_audit(), and its
@@ -1997,10 +1947,9 @@ begin
   -- After closing an era this never returns 0, because the next era may have rows to seal.
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
 end $$;
-comment on function audit.seal_audit_until is
-  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, 0 if there '
-  'was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() computes the '
-  'horizon.';
+comment on function audit.seal_audit_until is 'Adds one seal, in order, over the unsealed rows of transactions before the '
+  'horizon; returns the number of rows, 0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not '
+  'executable by callers: seal_audit() computes the horizon.';
 
 create function audit.seal_audit(max_rows integer default 10000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -2013,10 +1962,9 @@ begin
   -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
   return audit.seal_audit_until(pg_snapshot_xmin(pg_current_snapshot()), max_rows);
 end $$;
-comment on function audit.seal_audit is
-  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns how many '
-  'rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads audit_log, writes '
-  'audit_seals.';
+comment on function audit.seal_audit is 'Adds one seal of at most about max_rows rows (whole transactions) over the committed '
+  'rows, in order, and returns how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: '
+  'reads audit_log, writes audit_seals.';
 
 create function audit.is_audit_unsealed() returns boolean
 language sql stable security definer set search_path = ''
@@ -2028,8 +1976,8 @@ begin atomic
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity'))
     or exists (select from last where last.to_xid > pg_snapshot_xmax(pg_current_snapshot()));
 end;
-comment on function audit.is_audit_unsealed is
-  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read audit_log.';
+comment on function audit.is_audit_unsealed is 'True if there may be rows to seal; it is cheap, for a job that calls it often. '
+  'Definer: jobs cannot read audit_log.';
 
 create function audit.audit_backlog() returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
 language sql stable security definer set search_path = ''
@@ -2044,9 +1992,8 @@ begin atomic
     limit 100000
   ) as unsealed_rows;
 end;
-comment on function audit.audit_backlog is
-  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when '
-  'the last seal was made. Definer: jobs cannot read audit_log.';
+comment on function audit.audit_backlog is 'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the '
+  'age of the oldest in seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
 grant execute on function audit.seal_audit, audit.is_audit_unsealed, audit.audit_backlog to l9_worker;
 --! EndIncluded 020-audit/120-seal-audit.sql
 --! Included 020-audit/130-require-auditor.sql
@@ -2066,9 +2013,8 @@ begin
   end if;
   return me;
 end $$;
-comment on function audit.require_auditor is
-  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. '
-  'function_name begins the error text. Not executable by callers.';
+comment on function audit.require_auditor is 'Returns the identity of an admin or operator, or of a DBA in psql, who may have '
+  'none; else raises L9AUT or L9SCP. function_name begins the error text. Not executable by callers.';
 --! EndIncluded 020-audit/130-require-auditor.sql
 --! Included 020-audit/140-verify-audit.sql
 -- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
@@ -2076,26 +2022,25 @@ comment on function audit.require_auditor is
 create type public.audit_verification as (
   ok boolean, seals bigint, rows bigint, unsealed bigint, archived bigint, broken_seal bigint, broken_row uuid, reason text,
   head text, last_seal bigint, is_complete boolean);
-comment on type public.audit_verification is
-  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
-comment on column public.audit_verification.ok is
-  'False if a row or seal was altered, removed or added; the other columns say which.';
+comment on type public.audit_verification is 'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; '
+  'the chain itself is one for all tenants.';
+comment on column public.audit_verification.ok is 'False if a row or seal was altered, removed or added; the other columns say '
+  'which.';
 comment on column public.audit_verification.seals is 'Number of seals that were checked.';
 comment on column public.audit_verification.rows is 'Number of rows that were checked against their seals.';
-comment on column public.audit_verification.unsealed is
-  'Number of rows that are too new to be sealed; null if the end of the chain was not reached.';
-comment on column public.audit_verification.archived is
-  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were not '
-  'read. Null for an admin of a tenant.';
+comment on column public.audit_verification.unsealed is 'Number of rows that are too new to be sealed; null if the end of the '
+  'chain was not reached.';
+comment on column public.audit_verification.archived is 'Number of rows of these seals that lie in detached partitions: the '
+  'chain still covers their hashes, but the rows were not read. Null for an admin of a tenant.';
 comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
-comment on column public.audit_verification.broken_row is
-  'First row that was changed, if it is a single row and the caller may know of it.';
+comment on column public.audit_verification.broken_row is 'First row that was changed, if it is a single row and the caller may '
+  'know of it.';
 comment on column public.audit_verification.reason is 'What is wrong.';
-comment on column public.audit_verification.head is
-  'Hash of the newest seal. Store it outside the database, and pass it to a later verify_audit.';
+comment on column public.audit_verification.head is 'Hash of the newest seal. Store it outside the database, and pass it to a '
+  'later verify_audit.';
 comment on column public.audit_verification.last_seal is 'Last seal that was checked.';
-comment on column public.audit_verification.is_complete is
-  'False if max_rows was reached; continue with after_seal => last_seal.';
+comment on column public.audit_verification.is_complete is 'False if max_rows was reached; continue with after_seal => '
+  'last_seal.';
 
 -- Compares the seal with its own hash first. A full join of its rows with the sealed hashes then tells which row was
 -- altered, removed or added.
@@ -2159,8 +2104,8 @@ begin
     broken_row := null;
   end if;
 end $$;
-comment on function audit.audit_seal_problem is
-  'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
+comment on function audit.audit_seal_problem is 'Compares a seal with its own hash and with its rows. reason is null if nothing '
+  'is wrong.';
 
 -- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
 -- that is broken.
@@ -2257,11 +2202,10 @@ begin
   result.ok := result.reason is null;
   return result;
 end $$;
-comment on function public.verify_audit is
-  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of audit_head, '
-  'stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split '
-  'the check of a large log. For admins; one of a tenant learns nothing of other tenants'' rows. Definer: reads audit_log of '
-  'every tenant, and audit_seals.';
+comment on function public.verify_audit is 'Checks the audit log against its seals: those between the times from and to, or all. '
+  'head: an earlier hash of audit_head, stored outside the database; if it is no longer in the chain, the end of the chain was '
+  'removed. after_seal and max_rows split the check of a large log. For admins; one of a tenant learns nothing of other '
+  'tenants'' rows. Definer: reads audit_log of every tenant, and audit_seals.';
 grant execute on function public.verify_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/140-verify-audit.sql
 --! Included 020-audit/150-audit-head.sql
@@ -2281,9 +2225,8 @@ begin
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
 end $$;
-comment on function public.audit_head is
-  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier '
-  'row was removed. Definer: admins of a tenant cannot read audit_seals.';
+comment on function public.audit_head is 'The newest seal of the chain. Store its hash outside the database: with it, '
+  'verify_audit() can prove later that no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
 grant execute on function public.audit_head to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/150-audit-head.sql
 --! Included 020-audit/160-detach-audit-partition.sql
@@ -2340,10 +2283,10 @@ begin
     'detached', detached.table_name, 'rows', detached.row_count));
   return detached;
 end $$;
-comment on function public.detach_audit_partition is
-  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, '
-  'for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because '
-  'erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
+comment on function public.detach_audit_partition is 'Detaches a past, sealed month of audit_log. It remains as the table '
+  'partitions.audit_log_YYYY_MM, unreadable and append-only, for a superuser to dump and drop; verify_audit() knows the number '
+  'of its rows. The texts of its searches are deleted, because erasure could no longer find them. Audited. Definer: only the '
+  'owner of a table can detach its partitions.';
 grant execute on function public.detach_audit_partition to l9_platform_admin;
 --! EndIncluded 020-audit/160-detach-audit-partition.sql
 --! Included 020-audit/170-export-audit.sql
@@ -2368,8 +2311,8 @@ begin
   end if;
   perform audit.write_audit('EXPORT', 'audit_log', details => details - 'org_id' - 'user_id');
 end $$;
-comment on function audit.audit_export is
-  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
+comment on function audit.audit_export is 'Audits an export of the audit log by the current caller. Definer: writes audit_log. '
+  'An admin can only add rows about itself.';
 
 -- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(
@@ -2422,10 +2365,9 @@ begin
     'from', export_audit."from", 'to', page."to", 'after', after, 'rows', jsonb_array_length(page.rows))));
   return page;
 end $$;
-comment on function public.export_audit is
-  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). '
-  'after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of '
-  'the same export. For admins.';
+comment on function public.export_audit is 'A page of the audit log, as far as the caller can read it, in order of time, from '
+  '(inclusive) to (exclusive; by default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page '
+  'writes an audit row EXPORT, which is not part of the same export. For admins.';
 grant execute on function audit.audit_export to l9_admin, l9_platform_admin;
 
 grant execute on function public.export_audit to l9_admin, l9_platform_admin;
@@ -2436,14 +2378,13 @@ grant execute on function public.export_audit to l9_admin, l9_platform_admin;
 create type administration.administrator as (
   target_tenant_id uuid, own_tenant_id uuid, caller text, org_id uuid, user_id uuid, is_operator boolean, readable_scopes text[],
   writable_scopes text[], projects text[], can_clean_up boolean);
-comment on type administration.administrator is
-  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
+comment on type administration.administrator is 'The administrator, the target tenant, and the most it may grant. Scopes are {*} '
+  'only if it has all current and future scopes.';
 
 create function administration.is_owner() returns boolean language sql stable parallel safe set search_path = ''
 return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-comment on function administration.is_owner is
-  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs '
-  'as the owner.';
+comment on function administration.is_owner is 'True if the session has the rights of l9_owner (a DBA in psql); false for every '
+  'other role, even inside a function that runs as the owner.';
 
 -- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants
 -- what it has.
@@ -2488,9 +2429,8 @@ begin
   admin.can_clean_up := me.can_clean_up;
   return admin;
 end $$;
-comment on function administration.require_administrator is
-  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and '
-  'the owner in psql for any. Else raises L9AUT or L9SCP.';
+comment on function administration.require_administrator is 'Returns the administrator of this tenant (of the caller''s own, if '
+  'none is named): an admin for its own tenant, operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
 
 create function administration.require_operator() returns administration.administrator
 language plpgsql stable set search_path = '' as $$
@@ -2512,8 +2452,8 @@ begin
       'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
 end $$;
-comment on function administration.require_whole_token is
-  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
+comment on function administration.require_whole_token is 'Raises L9SCP if the administrator''s token is limited: the change '
+  'would affect more than its scopes and projects.';
 --! EndIncluded 030-administration/010-require-administrator.sql
 --! Included 030-administration/020-check-grantable.sql
 -- Checks of what administrators grant: scopes, projects, rights and limits of calls. register_actor(),
@@ -2542,8 +2482,8 @@ begin
     perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
   end if;
 end $$;
-comment on function administration.check_grantable is
-  'Raises L9SCP unless the administrator has all of these permissions itself.';
+comment on function administration.check_grantable is 'Raises L9SCP unless the administrator has all of these permissions '
+  'itself.';
 
 create function administration.check_scope_list(tenant_id uuid, field text, list text[]) returns text[]
 language plpgsql stable set search_path = '' as $$
@@ -2563,8 +2503,8 @@ begin
   end if;
   return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
 end $$;
-comment on function administration.check_scope_list is
-  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
+comment on function administration.check_scope_list is 'Returns a list of scopes sorted and without duplicates, or {*} if it '
+  'contains *. Raises L9VAL if a scope is not registered.';
 
 create function administration.check_call_limit(field text, calls integer) returns void
 language plpgsql stable set search_path = '' as $$
@@ -2577,9 +2517,8 @@ comment on function administration.check_call_limit is 'Raises L9VAL if this is 
 
 create function administration.raise_not_found(field text) returns void language sql immutable parallel safe set search_path = ''
 return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
-comment on function administration.raise_not_found is
-  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells '
-  'the two apart.';
+comment on function administration.raise_not_found is 'Raises L9OWN for an org, user, scope, actor or key that does not exist or '
+  'belongs to another tenant; the error never tells the two apart.';
 --! EndIncluded 030-administration/020-check-grantable.sql
 --! Included 030-administration/030-watch-changes.sql
 -- Triggers that audit each change of tenants, orgs, users, scopes, actors and keys, and tell the running gateways to
@@ -2609,8 +2548,8 @@ begin
         or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
 end $$;
-comment on function administration.tg__audit_identity is
-  'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
+comment on function administration.tg__audit_identity is 'Audits a row that was inserted or updated: its key columns, and those '
+  'of the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
   for each row execute function administration.tg__audit_identity(
@@ -2632,9 +2571,8 @@ create trigger _500_audit after insert or update on public.api_keys
 
 create function administration.notified_channels() returns text[] language sql stable set search_path = ''
 return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
-comment on function administration.notified_channels is
-  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its '
-  'own notification.';
+comment on function administration.notified_channels is 'The channels that this transaction notifies when it commits, so that '
+  'the gateway that makes a change need not wait for its own notification.';
 grant execute on function administration.notified_channels to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function administration.tg__notify() returns trigger
@@ -2646,8 +2584,8 @@ begin
     from unnest(administration.notified_channels() || tg_argv[0]) as c (name)), true);
   return null;
 end $$;
-comment on function administration.tg__notify is
-  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no payload.';
+comment on function administration.tg__notify is 'Tells the running gateways, on the channel given as argument, to reload what '
+  'they cache. The notification has no payload.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');
@@ -2681,9 +2619,8 @@ begin
   perform identity.seed_tenant(created.tenant_id);
   return created;
 end $$;
-comment on function public.create_tenant is
-  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, '
-  'L9AUT. Definer: identity tables change through functions only.';
+comment on function public.create_tenant is 'Creates a tenant with the scopes developer, l-private and global and the actors L '
+  'and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_tenant_active(tenant_id uuid, is_active boolean) returns public.tenants
 language plpgsql volatile set search_path = '' as $$
@@ -2704,17 +2641,14 @@ end $$;
 comment on function administration.set_tenant_active is 'Implements deactivate_tenant() and reactivate_tenant().';
 
 create function public.deactivate_tenant(tenant_id uuid) returns public.tenants
-language sql volatile security definer set search_path = ''
-return administration.set_tenant_active(tenant_id, false);
-comment on function public.deactivate_tenant is
-  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for '
-  'their own tenant. Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_tenant_active(tenant_id, false);
+comment on function public.deactivate_tenant is 'From the next request on no caller of this tenant has an identity, whatever its '
+  'token or key says. For operators; not for their own tenant. Definer: identity tables change through functions only.';
 
 create function public.reactivate_tenant(tenant_id uuid) returns public.tenants
-language sql volatile security definer set search_path = ''
-return administration.set_tenant_active(tenant_id, true);
-comment on function public.reactivate_tenant is
-  'Undoes deactivate_tenant(). For operators. Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_tenant_active(tenant_id, true);
+comment on function public.reactivate_tenant is 'Undoes deactivate_tenant(). For operators. Definer: identity tables change '
+  'through functions only.';
 grant execute on function public.create_tenant, public.deactivate_tenant, public.reactivate_tenant to l9_platform_admin;
 --! EndIncluded 030-administration/040-tenants.sql
 --! Included 030-administration/050-set-query-text-audit.sql
@@ -2733,10 +2667,9 @@ begin
   update public.tenants t set audits_query_text = enabled where t.tenant_id = admin.target_tenant_id returning * into changed;
   return changed;
 end $$;
-comment on function public.set_query_text_audit is
-  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to read. Texts that '
-  'are already stored are kept. For admins with an unlimited token. Audited. Definer: identity tables change through functions '
-  'only.';
+comment on function public.set_query_text_audit is 'Sets whether the texts of searches are kept for the tenant (by default the '
+  'caller''s own), for its admins to read. Texts that are already stored are kept. For admins with an unlimited token. Audited. '
+  'Definer: identity tables change through functions only.';
 grant execute on function public.set_query_text_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/050-set-query-text-audit.sql
 --! Included 030-administration/055-set-tenant-limits.sql
@@ -2760,10 +2693,10 @@ begin
   where t.tenant_id = admin.target_tenant_id returning t.* into changed;
   return changed;
 end $$;
-comment on function public.set_tenant_limits is
-  'Changes how many reads and writes a minute the gateway admits from all callers of a tenant together (by default the caller''s '
-  'own tenant); null leaves a limit unchanged. The limits of its actors are set by register_actor(). For operators, because '
-  'tenants share a server. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.set_tenant_limits is 'Changes how many reads and writes a minute the gateway admits from all callers '
+  'of a tenant together (by default the caller''s own tenant); null leaves a limit unchanged. The limits of its actors are set '
+  'by register_actor(). For operators, because tenants share a server. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: identity '
+  'tables change through functions only.';
 grant execute on function public.set_tenant_limits to l9_platform_admin;
 --! EndIncluded 030-administration/055-set-tenant-limits.sql
 --! Included 030-administration/060-orgs.sql
@@ -2787,9 +2720,8 @@ begin
   end if;
   return created;
 end $$;
-comment on function public.create_org is
-  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. Errors: L9VAL, '
-  'L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.create_org is 'Registers an org, under the id that an identity provider uses for it or a new one. For '
+  'admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean) returns public.orgs
 language plpgsql volatile set search_path = '' as $$
@@ -2811,15 +2743,12 @@ end $$;
 comment on function administration.set_org_active is 'Implements deactivate_org() and reactivate_org().';
 
 create function public.deactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, false);
-comment on function public.deactivate_org is
-  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the '
-  'org is not registered. Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_org_active(org_id, tenant_id, false);
+comment on function public.deactivate_org is 'From the next request on a token or key that names this org has no identity. For '
+  'admins of the tenant. Raises L9OWN if the org is not registered. Definer: identity tables change through functions only.';
 
 create function public.reactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, true);
+language sql volatile security definer set search_path = '' return administration.set_org_active(org_id, tenant_id, true);
 comment on function public.reactivate_org is 'Undoes deactivate_org(). Definer: identity tables change through functions only.';
 grant execute on function public.create_org, public.deactivate_org, public.reactivate_org to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/060-orgs.sql
@@ -2848,10 +2777,9 @@ begin
   end if;
   return created;
 end $$;
-comment on function public.create_user is
-  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim '
-  'that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through '
-  'functions only.';
+comment on function public.create_user is 'Registers a user, under the id that an identity provider uses for it or a new one. If '
+  'an org is given, only tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. '
+  'Definer: identity tables change through functions only.';
 
 create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean) returns public.users
 language plpgsql volatile set search_path = '' as $$
@@ -2873,15 +2801,12 @@ end $$;
 comment on function administration.set_user_active is 'Implements deactivate_user() and reactivate_user().';
 
 create function public.deactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
-language sql volatile security definer set search_path = ''
-return administration.set_user_active(user_id, tenant_id, false);
-comment on function public.deactivate_user is
-  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the '
-  'user is not registered. Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_user_active(user_id, tenant_id, false);
+comment on function public.deactivate_user is 'From the next request on a token or key that names this user has no identity. For '
+  'admins of the tenant. Raises L9OWN if the user is not registered. Definer: identity tables change through functions only.';
 
 create function public.reactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
-language sql volatile security definer set search_path = ''
-return administration.set_user_active(user_id, tenant_id, true);
+language sql volatile security definer set search_path = '' return administration.set_user_active(user_id, tenant_id, true);
 comment on function public.reactivate_user is 'Undoes deactivate_user(). Definer: identity tables change through functions only.';
 grant execute on function public.create_user, public.deactivate_user, public.reactivate_user to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/070-users.sql
@@ -2916,10 +2841,9 @@ begin
   end if;
   return registered;
 end $$;
-comment on function public.register_scope is
-  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; register_actor() '
-  'gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
-  'functions only.';
+comment on function public.register_scope is 'Adds a scope to a tenant, or changes its description. At first only actors with '
+  'every scope can read it; register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
+  'Definer: identity tables change through functions only.';
 
 create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean) returns public.scopes
 language plpgsql volatile set search_path = '' as $$
@@ -2938,17 +2862,14 @@ end $$;
 comment on function administration.set_scope_active is 'Implements deactivate_scope() and reactivate_scope().';
 
 create function public.deactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
-language sql volatile security definer set search_path = ''
-return administration.set_scope_active(scope, tenant_id, false);
-comment on function public.deactivate_scope is
-  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the '
-  'tenant. Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_scope_active(scope, tenant_id, false);
+comment on function public.deactivate_scope is 'From the next statement on no caller of the tenant can read or write this scope; '
+  'its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
 
 create function public.reactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
-language sql volatile security definer set search_path = ''
-return administration.set_scope_active(scope, tenant_id, true);
-comment on function public.reactivate_scope is
-  'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_scope_active(scope, tenant_id, true);
+comment on function public.reactivate_scope is 'Undoes deactivate_scope(). Definer: identity tables change through functions '
+  'only.';
 grant execute on function public.register_scope, public.deactivate_scope, public.reactivate_scope to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/080-scopes.sql
 --! Included 030-administration/090-register-actor.sql
@@ -3064,11 +2985,10 @@ begin
   end if;
   return actor;
 end $$;
-comment on function public.register_actor is
-  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An empty '
-  'default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of each of its keys. '
-  'Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity '
-  'tables change through functions only.';
+comment on function public.register_actor is 'Registers an actor, by default one like C, or changes the given properties of one, '
+  'but never its creator. An empty default_project removes it. max_*: upper bounds of what it gives to its own text. '
+  '*_per_minute: limits of each of its keys. Nobody grants more than it has, or changes its own actor. For admins. Errors: '
+  'L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/090-register-actor.sql
 --! Included 030-administration/100-deactivate-actor.sql
@@ -3096,17 +3016,14 @@ end $$;
 comment on function administration.set_actor_active is 'Implements deactivate_actor() and reactivate_actor().';
 
 create function public.deactivate_actor(caller text, tenant_id uuid default null) returns public.actors
-language sql volatile security definer set search_path = ''
-return administration.set_actor_active(caller, tenant_id, false);
-comment on function public.deactivate_actor is
-  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. '
-  'Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_actor_active(caller, tenant_id, false);
+comment on function public.deactivate_actor is 'The next request of this actor fails, whatever its token or key says. For admins '
+  'of the tenant; not for their own actor. Definer: identity tables change through functions only.';
 
 create function public.reactivate_actor(caller text, tenant_id uuid default null) returns public.actors
-language sql volatile security definer set search_path = ''
-return administration.set_actor_active(caller, tenant_id, true);
-comment on function public.reactivate_actor is
-  'Undoes deactivate_actor(). Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_actor_active(caller, tenant_id, true);
+comment on function public.reactivate_actor is 'Undoes deactivate_actor(). Definer: identity tables change through functions '
+  'only.';
 grant execute on function public.deactivate_actor, public.reactivate_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/100-deactivate-actor.sql
 --! Included 030-administration/110-bind-login.sql
@@ -3144,11 +3061,10 @@ begin
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   return actor;
 end $$;
-comment on function public.bind_login is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its statements end after '
-  '30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, unless a session sets other limits '
-  'for itself. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: '
-  'L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.bind_login is 'Binds a database login to this actor: its sessions are always this actor, whatever '
+  'claims they set. Its statements end after 30 seconds, its waits for a lock after 5, and a transaction that is left open after '
+  '60, unless a session sets other limits for itself. A null login removes the binding. For operators, because all tenants share '
+  'the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.bind_login to l9_platform_admin;
 --! EndIncluded 030-administration/110-bind-login.sql
 --! Included 030-administration/120-create-api-key.sql
@@ -3179,8 +3095,8 @@ return administration.check_grantable(
     else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).writable_scopes))
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
-comment on function administration.check_key_grantable is
-  'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
+comment on function administration.check_key_grantable is 'Raises L9SCP unless the administrator has all permissions of a key of '
+  'this actor with these limits.';
 
 -- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(
@@ -3239,11 +3155,10 @@ begin
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
   return created;
 end $$;
-comment on function public.create_api_key is
-  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools of tool_sets '
-  '(core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming one. It cannot do more '
-  'than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
-  'functions only.';
+comment on function public.create_api_key is 'Creates an MCP key for an actor and returns it, only this once. It is limited to '
+  'scopes, projects and the tools of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is '
+  'saved without naming one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, '
+  'L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.create_api_key to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/120-create-api-key.sql
 --! Included 030-administration/130-revoke-api-key.sql
@@ -3270,9 +3185,8 @@ begin
   end if;
   return old_key;
 end $$;
-comment on function public.revoke_api_key is
-  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if '
-  'there is no such key. Definer: identity tables change through functions only.';
+comment on function public.revoke_api_key is 'From the next request on this key is refused. Revoking it again changes nothing. '
+  'For admins of the tenant. Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
 grant execute on function public.revoke_api_key to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/130-revoke-api-key.sql
 --! Included 030-administration/140-act-as.sql
@@ -3291,8 +3205,8 @@ return case
        and a.role <> identity.current_role_name()),
     'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
 end;
-comment on function administration.explain_refusal is
-  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
+comment on function administration.explain_refusal is 'Explains why act_as() gives no identity. Definer: reads actors, and '
+  'reveals them only to sessions whose claims are trusted.';
 
 -- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
 -- identity.
@@ -3328,10 +3242,9 @@ begin
     coalesce(nullif(array_to_string(me.writable_scopes, ', '), ''), 'nothing'),
     coalesce(nullif(array_to_string(me.projects, ', '), ''), 'none'));
 end $$;
-comment on function public.act_as is
-  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in '
-  'the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of '
-  'l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
+comment on function public.act_as is 'For psql, after `begin; set local role …`: for the rest of the transaction the session has '
+  'the permissions of that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that '
+  'role. It grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
 grant execute on function administration.explain_refusal, public.act_as to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/140-act-as.sql
 --! Included 030-administration/150-identity-directory.sql
@@ -3368,10 +3281,9 @@ return pg_catalog.jsonb_build_object(
       'tool_sets', k.tool_sets, 'expires_at', k.expires_at)), '[]')
     from public.api_keys k join identity.api_key_hashes h on h.key_id = k.key_id
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
-comment on function administration.identity_directory is
-  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active '
-  'actors and tenants with their limits of calls, scopes, orgs, inactive or org-bound users, and the hashes of valid API keys. '
-  'Definer: reads the identity tables. For l9_worker, never for callers.';
+comment on function administration.identity_directory is 'All identities that the gateway can accept, for its cache, so that it '
+  'refuses unknown callers without a database call: active actors and tenants with their limits of calls, scopes, orgs, inactive '
+  'or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 grant execute on function administration.identity_directory to l9_worker;
 --! EndIncluded 030-administration/150-identity-directory.sql
 --! Included 030-administration/160-call-counts.sql
@@ -3384,11 +3296,10 @@ create unlogged table administration.call_counts (
   points integer not null,
   expire bigint
 );
-comment on table administration.call_counts is
-  'Calls of the current minute, where several gateways count together (RATE_LIMIT_STORE=database). Rows are deleted a few '
-  'minutes after their minute.';
-comment on column administration.call_counts.key is
-  'What is limited: the kind of limit, and a hash of the key, tenant or address, so that the table names nobody.';
+comment on table administration.call_counts is 'Calls of the current minute, where several gateways count together '
+  '(RATE_LIMIT_STORE=database). Rows are deleted a few minutes after their minute.';
+comment on column administration.call_counts.key is 'What is limited: the kind of limit, and a hash of the key, tenant or '
+  'address, so that the table names nobody.';
 comment on column administration.call_counts.points is 'The number of calls.';
 comment on column administration.call_counts.expire is 'End of the minute, in milliseconds since 1970.';
 
@@ -3409,9 +3320,9 @@ begin atomic
   select 'table', coalesce(sum(t.heap_blks_hit), 0)::bigint, coalesce(sum(t.heap_blks_read), 0)::bigint
   from pg_catalog.pg_statio_user_tables t;
 end;
-comment on function administration.block_reads is
-  'How many blocks of indexes and of tables were found in the page cache of PostgreSQL, and how many had to be read, since its '
-  'statistics were reset. Definer: counters that tell about hidden rows are revoked from every role but the owner.';
+comment on function administration.block_reads is 'How many blocks of indexes and of tables were found in the page cache of '
+  'PostgreSQL, and how many had to be read, since its statistics were reset. Definer: counters that tell about hidden rows are '
+  'revoked from every role but the owner.';
 
 create function administration.table_sizes() returns table (table_name text, table_bytes bigint, index_bytes bigint)
 language sql stable security definer set search_path = ''
@@ -3426,9 +3337,8 @@ begin atomic
     and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
   group by 1;
 end;
-comment on function administration.table_sizes is
-  'Size in bytes of each table and of all its indexes; a partitioned table counts with its partitions. Definer: sizes, which '
-  'tell about hidden rows, are revoked from every role but the owner.';
+comment on function administration.table_sizes is 'Size in bytes of each table and of all its indexes; a partitioned table '
+  'counts with its partitions. Definer: sizes, which tell about hidden rows, are revoked from every role but the owner.';
 grant execute on function administration.block_reads, administration.table_sizes to l9_worker;
 --! EndIncluded 030-administration/170-database-statistics.sql
 --! Included 040-words/010-languages.sql
@@ -3441,16 +3351,16 @@ return array[
   'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian',
   'russian',
   'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
-comment on function words.languages is
-  'The languages that a memory may have: those for which PostgreSQL has a stemmer, and none, which keeps every word as it is.';
+comment on function words.languages is 'The languages that a memory may have: those for which PostgreSQL has a stemmer, and '
+  'none, which keeps every word as it is.';
 
 create function words.text_config(language text) returns regconfig
 language sql immutable parallel safe strict set search_path = ''
 -- The configurations of pg_catalog are part of PostgreSQL, with fixed ids.
 return ('pg_catalog.' || case when language <> 'none' and language = any (words.languages()) then language
   else 'simple' end)::pg_catalog.regconfig;
-comment on function words.text_config is
-  'The text search configuration of a language. none and unknown languages have the configuration simple.';
+comment on function words.text_config is 'The text search configuration of a language. none and unknown languages have the '
+  'configuration simple.';
 grant execute on function words.text_config, words.languages to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/010-languages.sql
 --! Included 040-words/012-characters.sql
@@ -3462,8 +3372,8 @@ language sql immutable parallel safe
 -- Soft hyphen; grapheme joiner; marks of direction; vowel separators and selectors of Mongolian; zero-width space, non-joiner
 -- and joiner; word joiner and invisible operators; variation selectors; byte order mark; tags.
 return '\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff';
-comment on function words.invisible_characters is
-  'Characters without a shape that stand within words, for use within the brackets of a regular expression.';
+comment on function words.invisible_characters is 'Characters without a shape that stand within words, for use within the '
+  'brackets of a regular expression.';
 
 create function words.without_invisible(content text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -3478,8 +3388,8 @@ language sql immutable parallel safe
 return '\u00a2-\u00a5\u00a7\u00a9\u00ae\u00b0\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2117\u2120-\u2122'
   '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d'
   '\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
-comment on function words.symbol_characters is
-  'Characters that are words of their own, such as emoji, for use within the brackets of a regular expression.';
+comment on function words.symbol_characters is 'Characters that are words of their own, such as emoji, for use within the '
+  'brackets of a regular expression.';
 
 create function words.symbols(content text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
@@ -3498,9 +3408,8 @@ return array(
   select p.symbol from plain p
   union
   select part.symbol from plain p cross join lateral pg_catalog.string_to_table(p.symbol, U&'\200D') as part (symbol));
-comment on function words.symbols is
-  'The different symbols of a text as words: as they are written without variation selectors, without the colors of skins, and '
-  'the parts of those that are joined from several.';
+comment on function words.symbols is 'The different symbols of a text as words: as they are written without variation selectors, '
+  'without the colors of skins, and the parts of those that are joined from several.';
 
 create function words.cleaned(content text) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -3514,9 +3423,8 @@ begin
   -- Full-width letters and ligatures become plain letters, and an accent that is a character of its own joins its letter.
   return case when octet_length(content) = length(content) then content else normalize(content, nfkc) end;
 end $$;
-comment on function words.cleaned is
-  'A text that is not ASCII without what is no letter and no digit of a word: invisible characters, symbols, dashes and '
-  'quotation marks.';
+comment on function words.cleaned is 'A text that is not ASCII without what is no letter and no digit of a word: invisible '
+  'characters, symbols, dashes and quotation marks.';
 grant execute on function words.invisible_characters, words.without_invisible, words.symbol_characters, words.symbols,
   words.cleaned to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/012-characters.sql
@@ -3559,9 +3467,8 @@ begin
   end if;
   return normalize(content, nfc);
 end $$;
-comment on function words.fold is
-  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, weissbier for '
-  'Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
+comment on function words.fold is 'A text in lower case, with plain letters in the place of those with accents and other marks: '
+  'jurgen for Jürgen, weissbier for Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
 
 create function words.plain_forms(content text) returns table (written text, plain text)
 language sql immutable parallel safe set search_path = ''
@@ -3583,8 +3490,8 @@ begin atomic
     as w (written, plain, folded)
   where f.once <> f.spelt and w.plain <> w.folded;
 end;
-comment on function words.plain_forms is
-  'The words of a text that have plain forms, in lower case, with each of these: both forms of fold().';
+comment on function words.plain_forms is 'The words of a text that have plain forms, in lower case, with each of these: both '
+  'forms of fold().';
 grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/014-fold.sql
 --! Included 040-words/020-character-pairs.sql
@@ -3596,9 +3503,8 @@ language sql immutable parallel safe
 -- Thai, Lao, Myanmar, Khmer; the iteration mark and zero of Han; Hiragana, Katakana; Han; Hangul.
 return '\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u3005\u3007\u3041-\u3096'
   '\u3099-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\uac00-\ud7a3';
-comment on function words.unspaced_characters is
-  'Characters of scripts that are written without spaces or attach endings to words, for use within the brackets of a regular '
-  'expression: Chinese, Japanese, Korean, Thai, Lao, Myanmar, Khmer.';
+comment on function words.unspaced_characters is 'Characters of scripts that are written without spaces or attach endings to '
+  'words, for use within the brackets of a regular expression: Chinese, Japanese, Korean, Thai, Lao, Myanmar, Khmer.';
 
 create function words.character_pairs(content text, keeps_single boolean) returns tsvector
 language sql immutable parallel safe set search_path = ''
@@ -3619,9 +3525,9 @@ return (
       with ordinality as characters (this_one, place)
   ) c
   where c.this_one <> ' ');
-comment on function words.character_pairs is
-  'Each pair of adjacent characters of scripts without spaces, and characters that stand alone. If keeps_single is true, every '
-  'character is listed by itself too, without a position, so that a query of one character finds it.';
+comment on function words.character_pairs is 'Each pair of adjacent characters of scripts without spaces, and characters that '
+  'stand alone. If keeps_single is true, every character is listed by itself too, without a position, so that a query of one '
+  'character finds it.';
 grant execute on function words.unspaced_characters, words.character_pairs to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/020-character-pairs.sql
 --! Included 040-words/030-identifiers.sql
@@ -3632,8 +3538,8 @@ grant execute on function words.unspaced_characters, words.character_pairs to l9
 create function words.has_identifiers(content text) returns boolean language sql immutable parallel safe strict
 return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]'
   '|<[A-Za-z/]|[A-Za-z](\+\+|#)';
-comment on function words.has_identifiers is
-  'True if a text contains anything that separate_identifiers(), split_camel_case() or whole_identifiers() works on.';
+comment on function words.has_identifiers is 'True if a text contains anything that separate_identifiers(), split_camel_case() '
+  'or whole_identifiers() works on.';
 
 create function words.separate_identifiers(content text) returns text
 language sql immutable parallel safe strict set search_path = ''
@@ -3646,8 +3552,8 @@ return pg_catalog.regexp_replace(
   else content end,
   -- It would also take a/b for a file, a:b for an address and <b> for a tag, and keep each as one word or none.
   '[_/:@#\\<>]+', ' ', 'g');
-comment on function words.separate_identifiers is
-  'A text with spaces between the parts of its paths, qualified names, addresses and ticket ids.';
+comment on function words.separate_identifiers is 'A text with spaces between the parts of its paths, qualified names, addresses '
+  'and ticket ids.';
 
 create function words.split_camel_case(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.regexp_replace(
@@ -3679,9 +3585,8 @@ return array(
   ) i (identifier)
   -- The text parser itself keeps words with hyphens whole, and knows their stems.
   where i.identifier ~ '[a-z0-9][-_/.:@#\\]*[_/.:@#\\][-_/.:@#\\]*[a-z0-9]|[a-z0-9]-[0-9]|[0-9]-[a-z]|^[a-z](\+\+|#)$');
-comment on function words.whole_identifiers is
-  'The identifiers of a text that are joined by _ / . : @ # \ or a hyphen beside a digit, in lower case, with the file names of '
-  'paths and the major and minor numbers of versions.';
+comment on function words.whole_identifiers is 'The identifiers of a text that are joined by _ / . : @ # \ or a hyphen beside a '
+  'digit, in lower case, with the file names of paths and the major and minor numbers of versions.';
 grant execute on function words.has_identifiers, words.separate_identifiers, words.split_camel_case, words.whole_identifiers to
   l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/030-identifiers.sql
@@ -3710,8 +3615,8 @@ begin
     || array_to_tsvector(words.whole_identifiers(content))
     || case when split = separated then '' else strip(to_tsvector(config, words.to_lower(separated, is_ascii))) end;
 end $$;
-comment on function words.stems is
-  'The stems of the words of a cleaned() text, the parts of its identifiers, and the identifiers as a whole.';
+comment on function words.stems is 'The stems of the words of a cleaned() text, the parts of its identifiers, and the '
+  'identifiers as a whole.';
 
 create function words.parse(content text, language text, is_query boolean) returns tsvector
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -3740,10 +3645,9 @@ begin
     || case when plain is null then '' else strip(words.stems(plain, language)) end
     || array_to_tsvector(symbols);
 end $$;
-comment on function words.parse is
-  'The words of a text of at most max_piece_characters() characters: stems() of its words and of their plain_forms(), its '
-  'symbols, and pairs of characters of scripts without spaces. For a query, single characters are left out where there are '
-  'pairs.';
+comment on function words.parse is 'The words of a text of at most max_piece_characters() characters: stems() of its words and '
+  'of their plain_forms(), its symbols, and pairs of characters of scripts without spaces. For a query, single characters are '
+  'left out where there are pairs.';
 grant execute on function words.stems, words.parse to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/040-parse.sql
 --! Included 040-words/045-case-hash.sql
@@ -3765,16 +3669,15 @@ return
   || '|^[^A-Za-z]*[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]'
   || '|[lL]|[nN]))(?:[^A-Za-z0-9]|$)'
   || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-comment on function words.telling_case is
-  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, identifiers, '
-  'numbers with units.';
+comment on function words.telling_case is 'A regular expression for what stands between two spaces, true if its case tells: '
+  'options, variables, paths, identifiers, numbers with units.';
 
 create function words.may_tell_case() returns text language sql immutable parallel safe
 return '[_`$%\\/=]|-[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]'
   || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])'
   || '(?:[^A-Za-z0-9]|$)|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-comment on function words.may_tell_case is
-  'A regular expression for texts that may hold something of telling_case(). It is false for most prose, in a tenth of the time.';
+comment on function words.may_tell_case is 'A regular expression for texts that may hold something of telling_case(). It is '
+  'false for most prose, in a tenth of the time.';
 
 create function words.telling_lines(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return (
@@ -3796,9 +3699,8 @@ return (
   select pg_catalog.string_agg(case when m.is_indented then m.line else '.' || m.line end, E'\n' order by m.n)
   from marked m
   where m.is_code or m.follows_code);
-comment on function words.telling_lines is
-  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null if there is '
-  'none.';
+comment on function words.telling_lines is 'The lines of the indented blocks of a text, each with the lines before and after it, '
+  'as they are written; null if there is none.';
 
 create function words.case_hash(content text) returns bytea
 language plpgsql immutable parallel safe strict set search_path = '' as $$
@@ -3821,9 +3723,8 @@ begin
   end if;
   return case when telling <> '' then sha256(convert_to(telling, 'UTF8')) end;
 end $$;
-comment on function words.case_hash is
-  'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, code spans, '
-  'units, and indented blocks. Null for prose, which says the same in any case.';
+comment on function words.case_hash is 'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, '
+  'options, variables, paths, code spans, units, and indented blocks. Null for prose, which says the same in any case.';
 grant execute on function words.telling_case, words.may_tell_case, words.telling_lines, words.case_hash to l9_agent,
   l9_admin, l9_worker;
 --! EndIncluded 040-words/045-case-hash.sql
@@ -3852,9 +3753,8 @@ return case when pg_catalog.isfinite(event_time) then (
       [date.month] as name
   ) month)
 end;
-comment on function words.date_words is
-  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" finds it. They '
-  'have no positions, so each counts as occurring once. Null if the time is infinite.';
+comment on function words.date_words is 'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May '
+  '2023" or "2023-05-12" finds it. They have no positions, so each counts as occurring once. Null if the time is infinite.';
 grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/050-date-words.sql
 --! Included 040-words/060-of-memory.sql
@@ -3862,13 +3762,12 @@ grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_ad
 -- that look at earlier versions.
 
 create function words.max_piece_characters() returns integer language sql immutable parallel safe return 8192;
-comment on function words.max_piece_characters is
-  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
+comment on function words.max_piece_characters is 'How many characters are parsed into words at once: a longer text may have '
+  'more words than fit into one tsvector.';
 
 create function words.max_lexemes() returns integer language sql immutable parallel safe return 25000;
-comment on function words.max_lexemes is
-  'When to leave out the rest of a long content: once it has this many different words. words.index_text() of 46,000 would not '
-  'fit into one tsvector.';
+comment on function words.max_lexemes is 'When to leave out the rest of a long content: once it has this many different words. '
+  'words.index_text() of 46,000 would not fit into one tsvector.';
 
 create function words.max_word_bytes() returns integer language sql immutable parallel safe return 2000;
 comment on function words.max_word_bytes is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
@@ -3917,9 +3816,8 @@ return case
     when octet_length(content) <= words.max_word_bytes() then words.parse(content, language, is_query => false)
     else words.of_content(content, language)
   end || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
-comment on function words.of_memory is
-  'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a content with too '
-  'many words, the end is left out.';
+comment on function words.of_memory is 'The words by which a memory is found: those of its content and, for a message, the date '
+  'of the event. Of a content with too many words, the end is left out.';
 grant execute on function words.max_piece_characters, words.max_lexemes, words.max_word_bytes, words.of_content, words.of_memory
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/060-of-memory.sql
@@ -3934,9 +3832,8 @@ return array(
   from pg_catalog.unnest(words.parse(pg_catalog.left(query, words.max_piece_characters()), language, is_query => true)) as w
   -- Whole identifiers have no positions. They are rare words, so they come first.
   order by w.positions[1] nulls first, w.lexeme collate "C");
-comment on function words.of_query is
-  'The different words of a query as of_memory() writes them, without stop words: whole identifiers, then the others in the '
-  'order of their first occurrence.';
+comment on function words.of_query is 'The different words of a query as of_memory() writes them, without stop words: whole '
+  'identifiers, then the others in the order of their first occurrence.';
 
 create function words.of_query_in(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -3946,8 +3843,8 @@ return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query
   cross join lateral pg_catalog.unnest(words.of_query(query, l.language)) with ordinality as w (lexeme, place)
   group by w.lexeme order by min(w.place), w.lexeme collate "C")
 end;
-comment on function words.of_query_in is
-  'The words of a query in each of several languages, so that it matches memories in any of them.';
+comment on function words.of_query_in is 'The words of a query in each of several languages, so that it matches memories in any '
+  'of them.';
 
 create function words.forms_in_query(query text, languages text[]) returns table (lexeme text, forms text[])
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
@@ -3969,9 +3866,8 @@ begin atomic
   select m.lexeme, pg_catalog.array_agg(distinct other.lexeme)
   from members m join members other on other.written = m.written group by m.lexeme;
 end;
-comment on function words.forms_in_query is
-  'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms of its word. '
-  'Whoever has one of them has the word.';
+comment on function words.forms_in_query is 'The words of a query, in any of the languages, that have other forms, as written '
+  'and plain, each with all forms of its word. Whoever has one of them has the word.';
 grant execute on function words.of_query, words.of_query_in, words.forms_in_query to l9_agent, l9_admin, l9_platform_admin,
   l9_worker;
 --! EndIncluded 040-words/070-of-query.sql
@@ -3984,9 +3880,8 @@ language sql immutable parallel safe strict
 -- Without a search_path the call is inlined.
 -- Digits alone: a text parser takes four times as long over words of letters and digits.
 return (2147483648 + pg_catalog.hashtext(lexeme))::text;
-comment on function words.index_token is
-  'A word as the index of words holds it: its hash as a number without a sign, which a text parser takes for one word. Two words '
-  'may share a token; a search compares the words themselves.';
+comment on function words.index_token is 'A word as the index of words holds it: its hash as a number without a sign, which a '
+  'text parser takes for one word. Two words may share a token; a search compares the words themselves.';
 
 create function words.index_text(words tsvector) returns text language sql immutable parallel safe set search_path = ''
 return (
@@ -3996,15 +3891,14 @@ return (
       words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
     else words.index_token(w.lexeme) || ' ' end, ''), '')
   from pg_catalog.unnest(index_text.words) as w);
-comment on function words.index_text is
-  'The text that a BM25 index with text_config simple indexes: the index_token() of each word, as often as the word occurs.';
+comment on function words.index_text is 'The text that a BM25 index with text_config simple indexes: the index_token() of each '
+  'word, as often as the word occurs.';
 
 create function words.length(words tsvector) returns integer language sql immutable parallel safe set search_path = ''
 return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer
   from pg_catalog.unnest(length.words) as w);
-comment on function words.length is
-  'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, as they do in '
-  'a search.';
+comment on function words.length is 'How many words a text has, stop words excepted. Words without positions, such as those of '
+  'the date, count once, as they do in a search.';
 grant execute on function words.index_token, words.index_text, words.length to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/080-index-text.sql
 --! Included 040-words/090-detect-language.sql
@@ -4021,8 +3915,8 @@ return case language
   when 'tamil' then '[\u0b80-\u0bff]'
   when 'yiddish' then '[\u0590-\u05ff]'
 end;
-comment on function words.script_of is
-  'A regular expression for the letters of a language that is always written in a script of its own; null for the others.';
+comment on function words.script_of is 'A regular expression for the letters of a language that is always written in a script of '
+  'its own; null for the others.';
 
 create function words.detect_language(content text, languages text[]) returns text
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
@@ -4038,9 +3932,8 @@ return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
     l.place
   limit 1)
 end;
-comment on function words.detect_language is
-  'That one of the languages in which a text is probably written: by its script, then by its stop words; the first one if both '
-  'leave it open.';
+comment on function words.detect_language is 'That one of the languages in which a text is probably written: by its script, then '
+  'by its stop words; the first one if both leave it open.';
 grant execute on function words.script_of, words.detect_language to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/090-detect-language.sql
 --! Included 050-secrets/010-secret-patterns.sql
@@ -4048,13 +3941,13 @@ grant execute on function words.script_of, words.detect_language to l9_agent, l9
 -- find_in_text() and redact_text() compare texts with them.
 
 create function secrets.max_expression_bytes() returns integer language sql immutable parallel safe return 2000;
-comment on function secrets.max_expression_bytes is
-  'The longest regular expression of a tenant''s pattern or exception, in bytes.';
+comment on function secrets.max_expression_bytes is 'The longest regular expression of a tenant''s pattern or exception, in '
+  'bytes.';
 
 create function secrets.is_pattern_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[a-z][a-z0-9-]{0,62}$';
-comment on function secrets.is_pattern_name is
-  'True if a pattern may have this name: lower-case letters, digits and -, at most 63.';
+comment on function secrets.is_pattern_name is 'True if a pattern may have this name: lower-case letters, digits and -, at most '
+  '63.';
 
 create table public.secret_patterns (
   pattern_id uuid primary key default uuidv7(),
@@ -4080,29 +3973,25 @@ create table public.secret_patterns (
     'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
-comment on table public.secret_patterns is
-  'Patterns of secrets: the built-in ones (tenant_id is null) and those that the administrators of a tenant added with '
-  'register_secret_pattern().';
+comment on table public.secret_patterns is 'Patterns of secrets: the built-in ones (tenant_id is null) and those that the '
+  'administrators of a tenant added with register_secret_pattern().';
 comment on column public.secret_patterns.pattern_id is 'Id of the pattern.';
-comment on column public.secret_patterns.tenant_id is
-  'The tenant that added the pattern; null for a built-in one, which holds for all.';
-comment on column public.secret_patterns.name is
-  'The name that an error and a redacted text give: lower-case letters, digits and -.';
+comment on column public.secret_patterns.tenant_id is 'The tenant that added the pattern; null for a built-in one, which holds '
+  'for all.';
+comment on column public.secret_patterns.name is 'The name that an error and a redacted text give: lower-case letters, digits '
+  'and -.';
 comment on column public.secret_patterns.finds is 'What the pattern finds.';
-comment on column public.secret_patterns.expression is
-  'A regular expression of PostgreSQL. If it has a capturing group, that is the secret; else the whole match is.';
-comment on column public.secret_patterns.keywords is
-  'Texts, in the same case, one of which stands in every match, within or beside 20 or more letters, digits, - and _ in a row: '
-  'other texts need no second look. Null if there is no such text.';
-comment on column public.secret_patterns.hint is
-  'A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the pattern is tried '
-  'on every text that needs a second look.';
-comment on column public.secret_patterns.verification is
-  'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, or has a '
-  'valid check digit.';
-comment on column public.secret_patterns.severity is
-  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions and '
-  'by find_secrets(). session: looked for only in sessions, which fail closed.';
+comment on column public.secret_patterns.expression is 'A regular expression of PostgreSQL. If it has a capturing group, that is '
+  'the secret; else the whole match is.';
+comment on column public.secret_patterns.keywords is 'Texts, in the same case, one of which stands in every match, within or '
+  'beside 20 or more letters, digits, - and _ in a row: other texts need no second look. Null if there is no such text.';
+comment on column public.secret_patterns.hint is 'A quick regular expression that matches wherever the pattern does, for a '
+  'pattern without keywords. Null: the pattern is tried on every text that needs a second look.';
+comment on column public.secret_patterns.verification is 'What a match must pass beside: that it is no placeholder, that it '
+  'looks like the value of a password, is random, or has a valid check digit.';
+comment on column public.secret_patterns.severity is 'credential: guarded in every tenant. personal: guarded only where the '
+  'tenant sets it. strict: looked for only in sessions and by find_secrets(). session: looked for only in sessions, which fail '
+  'closed.';
 comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
@@ -4127,14 +4016,12 @@ comment on type secrets.token_format is 'The format of a provider''s tokens.';
 comment on column secrets.token_format.pattern is 'The name of the pattern that finds it. Several formats may share one.';
 comment on column secrets.token_format.provider is 'What it is a token of.';
 comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
-comment on column secrets.token_format.body is
-  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The '
-  'alphabets are those of alphabet().';
-comment on column secrets.token_format.markers is
-  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.';
-comment on column secrets.token_format.verification is
-  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters '
-  'are a checksum, which proves it.';
+comment on column secrets.token_format.body is 'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet '
+  'shortest+}, and the characters between them. The alphabets are those of alphabet().';
+comment on column secrets.token_format.markers is 'Texts, one of which stands in every token; null if these are the starts, '
+  'empty if they are too short to look for.';
+comment on column secrets.token_format.verification is 'What a match must pass besides, as in secret_patterns; null if it must '
+  'only be no placeholder. crc32: its last six characters are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
 -- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
@@ -4299,9 +4186,8 @@ begin atomic
     ('honeycomb-key', 'Honeycomb', '{hcaik_,hcbik_,hcalk_,hcblk_}', '{base36 32+}', null, null, 'Honeycomb, API keys'),
     ('prefect-key', 'Prefect', '{pnu_,pnb_}', '{base62 36}', null, 'random token', 'Prefect, API keys');
 end;
-comment on function secrets.token_formats is
-  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how '
-  'many, and its checksum if that is published.';
+comment on function secrets.token_formats is 'The formats of the tokens of providers, from their own documentation: how a token '
+  'begins, which characters follow and how many, and its checksum if that is published.';
 
 create function secrets.alphabet(name text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -4321,8 +4207,8 @@ return '[' || case substring(name from '^[a-z0-9]+')
   when 'base64url' then 'A-Za-z0-9+/_'
 end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
   || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
-comment on function secrets.alphabet is
-  'A regular expression for one character of an alphabet by its name, which signs may follow.';
+comment on function secrets.alphabet is 'A regular expression for one character of an alphabet by its name, which signs may '
+  'follow.';
 
 create function secrets.expression_of(format secrets.token_format) returns text
 language sql immutable parallel safe set search_path = ''
@@ -4349,13 +4235,13 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.cardinality(format.starts) = 0 or (
   select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6)
   from pg_catalog.unnest(format.starts) as s);
-comment on function secrets.begins_a_word is
-  'True if the tokens of a format begin with so few characters that they must not stand within a word.';
+comment on function secrets.begins_a_word is 'True if the tokens of a format begin with so few characters that they must not '
+  'stand within a word.';
 
 create function secrets.keywords_of(format secrets.token_format) returns text[] language sql immutable parallel safe
 return nullif(coalesce(format.markers, format.starts), '{}');
-comment on function secrets.keywords_of is
-  'Texts, one of which stands in every token of a format; null if they are too short to look for.';
+comment on function secrets.keywords_of is 'Texts, one of which stands in every token of a format; null if they are too short to '
+  'look for.';
 --! EndIncluded 050-secrets/015-token-formats.sql
 --! Included 050-secrets/016-labels.sql
 -- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that
@@ -4367,8 +4253,8 @@ return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe
   || '|wachtwoord|has[lł][oaeu]|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od'
   || '|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς|[пП]арол|ПАРОЛ|лозинк'
   || '|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
-comment on function secrets.labels_of_passwords is
-  'A regular expression for the word password in the languages that most callers write.';
+comment on function secrets.labels_of_passwords is 'A regular expression for the word password in the languages that most '
+  'callers write.';
 
 create function secrets.labels_of_tokens() returns text language sql immutable parallel safe
 return '(?:(?:api|access|secret|private|auth|account|master|signing|encryption)[ _-]?key|secret|token|credentials?)';
@@ -4385,9 +4271,9 @@ return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6
   || '|[ \t]+(?=["''`«„“‘]))'
   || '[*_]{0,3}(?:\\[nrt]|\s|</?[a-z][a-z0-9]{0,9}>){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
-comment on function secrets.labelled_value is
-  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: …, also with '
-  'a line break or the border of a table between them. Its capturing group is the value.';
+comment on function secrets.labelled_value is 'A regular expression for a label, up to six words, a sign or verb, and a value, '
+  'as in **Password** for staging: …, also with a line break or the border of a table between them. Its capturing group is the '
+  'value.';
 
 create function secrets.labelled_passwords() returns text
 language sql immutable parallel safe
@@ -4442,9 +4328,8 @@ return (
     'machine\s+[^\s]+\s+login\s+[^\s]+\s+password\s+',
     '(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\*):(?:5432|5433|6432|\*):[^\s:/]+:[^\s:/]+:'
   ]) as c);
-comment on function secrets.passwords_of_commands is
-  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …, or in a file that such a command '
-  'reads. Its capturing group is the password.';
+comment on function secrets.passwords_of_commands is 'A regular expression for the password in a command, as in curl -u user:… '
+  'or redis-cli -a …, or in a file that such a command reads. Its capturing group is the password.';
 
 create function secrets.password_columns() returns text language sql immutable parallel safe
 return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}'
@@ -4461,9 +4346,8 @@ return (
     '[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
     n, secrets.labels_of_passwords()), '|') || ')[`*_]{0,2}([^\s|,;"''`]{6,})'
   from generate_series(0, 5) as n);
-comment on function secrets.passwords_in_columns is
-  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six columns. Its '
-  'capturing group is the password.';
+comment on function secrets.passwords_in_columns is 'A regular expression for the password in the first row of a table of '
+  'Markdown or CSV, in one of its first six columns. Its capturing group is the password.';
 --! EndIncluded 050-secrets/016-labels.sql
 --! Included 050-secrets/017-disguises.sql
 -- Secrets that are written so that no pattern matches them: in letters that look like others, with characters that are not seen
@@ -4472,23 +4356,22 @@ comment on function secrets.passwords_in_columns is
 create function secrets.invisible() returns text language sql immutable parallel safe
 return '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF'
   '\uFFA0\U000E0000-\U000E0FFF]';
-comment on function secrets.invisible is
-  'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, tags.';
+comment on function secrets.invisible is 'A regular expression for a character that is not seen: soft hyphens, of no width, '
+  'marks of direction, variants, tags.';
 
 create function secrets.letters_in_disguise() returns text language sql immutable parallel safe
 return '\uFF10-\uFF19\uFF21-\uFF3A\uFF3F\uFF41-\uFF5A\u2460-\u2468\u24B6-\u24EA\U0001D400-\U0001D7FF\U0001CCD6-\U0001CCF9'
   '\U0001F130-\U0001F149';
-comment on function secrets.letters_in_disguise is
-  'The inside of a bracket expression: full-width, mathematical, circled, squared and outlined letters and digits.';
+comment on function secrets.letters_in_disguise is 'The inside of a bracket expression: full-width, mathematical, circled, '
+  'squared and outlined letters and digits.';
 
 create function secrets.look_alikes() returns text language sql immutable parallel safe
 return '[' || secrets.letters_in_disguise()
   || '\uFF01-\uFF5E\u00A0\u2000-\u200A\u202F\u205F\u3000\u00B2\u00B3\u00B9\u2070\u2071\u2074-\u2079\u207F\u2080-\u2089'
   || '\u02B0-\u02B8\u1D2C\u1D43\u2102\u210A-\u2113\u2115\u2119-\u211D\u2124\u212C\u212D\u212F-\u2131\u2133\u2134\u2145-\u2149'
   || '\u2010-\u2015\u2212]';
-comment on function secrets.look_alikes is
-  'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other full-width signs, '
-  'spaces, dashes, and raised and lowered letters and digits.';
+comment on function secrets.look_alikes is 'A regular expression for a character that stands for exactly one of ASCII: the '
+  'letters in disguise, other full-width signs, spaces, dashes, and raised and lowered letters and digits.';
 
 create function secrets.fold(content text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -4503,8 +4386,8 @@ return case when pg_catalog.octet_length(content) = pg_catalog.length(content) o
   left join pg_catalog.regexp_matches(content, secrets.look_alikes() || '+', 'g') with ordinality as m (groups, place)
     on m.place = s.place
 ) end;
-comment on function secrets.fold is
-  'A text with its look-alikes replaced by the characters that they stand for, of the same length.';
+comment on function secrets.fold is 'A text with its look-alikes replaced by the characters that they stand for, of the same '
+  'length.';
 
 create function secrets.disguises() returns text
 language sql immutable parallel safe
@@ -4512,15 +4395,15 @@ language sql immutable parallel safe
 return '[' || secrets.letters_in_disguise() || ']{6}|[A-Za-z0-9_-][' || secrets.letters_in_disguise() || ']|['
   || secrets.letters_in_disguise() || '][A-Za-z0-9_-]|[\u2070-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u2102-\u2134]{6}|[!-~]'
   || secrets.invisible() || '+[!-~]|[\u2010-\u2015\u2212][A-Za-z0-9_]{16}';
-comment on function secrets.disguises is
-  'A regular expression that matches where characters other than those of ASCII may hide a secret.';
+comment on function secrets.disguises is 'A regular expression that matches where characters other than those of ASCII may hide '
+  'a secret.';
 
 create function secrets.encoded_sign() returns text language sql immutable parallel safe
 return '(?:%[0-9A-Fa-f]{2}|&#[0-9]{1,4};|&#[xX][0-9A-Fa-f]{1,4};'
   || '|&(?:lowbar|colon|equals|sol|period|hyphen|dash|num|excl|commat|plus|amp);|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|'
   || secrets.invisible() || ')';
-comment on function secrets.encoded_sign is
-  'A regular expression for a character that is encoded as in URLs, HTML or source code, or not seen.';
+comment on function secrets.encoded_sign is 'A regular expression for a character that is encoded as in URLs, HTML or source '
+  'code, or not seen.';
 
 create function secrets.encoded_word() returns text language sql immutable parallel safe
 return '(?:[^\s"''<>&]|&#?[A-Za-z0-9]{1,8};)*' || secrets.encoded_sign() || '(?:[^\s"''<>&]|&#?[A-Za-z0-9]{1,8};)*';
@@ -4549,15 +4432,13 @@ begin
   -- The rest cannot be decoded again.
   return replace(content, '%', ' ');
 end $$;
-comment on function secrets.decode_words is
-  'Words with their encoded characters of ASCII decoded, also if they were encoded several times, and without characters that '
-  'are not seen.';
+comment on function secrets.decode_words is 'Words with their encoded characters of ASCII decoded, also if they were encoded '
+  'several times, and without characters that are not seen.';
 
 create function secrets.words_apart() returns text language sql immutable parallel safe
 return '(?:[!-~][ \t]){15,}[!-~]|[A-Za-z0-9_.~+/=-]+(?:[ \t]*[\\=]?\r?\n[ \t>]*[A-Za-z0-9_.~+/=-]+)+';
-comment on function secrets.words_apart is
-  'A regular expression for 16 or more single characters with a space between any two, and for a token that line breaks may have '
-  'cut into parts.';
+comment on function secrets.words_apart is 'A regular expression for 16 or more single characters with a space between any two, '
+  'and for a token that line breaks may have cut into parts.';
 
 create function secrets.join_words(content text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(content, '[\\=]?\s[\s>]*', '', 'g');
@@ -4570,8 +4451,8 @@ comment on function secrets.join_words is 'What words_apart() matches, without t
 create function secrets.names_of_secrets() returns text language sql immutable parallel safe
 return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential'
   '|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
-comment on function secrets.names_of_secrets is
-  'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
+comment on function secrets.names_of_secrets is 'A regular expression for the part of a name that says that its value is a '
+  'secret, as in DB_PASSWORD or secretAccessKey.';
 
 create function secrets.named_values() returns text
 language sql immutable parallel safe set search_path = ''
@@ -4581,8 +4462,8 @@ return secrets.names_of_secrets()
   || '|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}'
   || '|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}'
   || '|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
-comment on function secrets.named_values is
-  'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
+comment on function secrets.named_values is 'A regular expression that matches wherever a name such as password is followed by '
+  'what may be a secret.';
 
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
 create function secrets.rare_words() returns text
@@ -4590,43 +4471,42 @@ language sql immutable parallel safe
 -- In URLs the characters around a secret, and those in it, are encoded.
 return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])'
   '|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
-comment on function secrets.rare_words is
-  'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded character may '
-  'stand.';
+comment on function secrets.rare_words is 'A regular expression that matches where a key file, a signed URL, a file of a '
+  'container registry or an encoded character may stand.';
 
 create function secrets.authorization_headers() returns text language sql immutable parallel safe
 return '(?i)(?:bearer|basic)["'']?[ \t:]';
-comment on function secrets.authorization_headers is
-  'A regular expression that matches where the value of an authorization header may stand.';
+comment on function secrets.authorization_headers is 'A regular expression that matches where the value of an authorization '
+  'header may stand.';
 
 create function secrets.credentials_in_urls() returns text language sql immutable parallel safe
 return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
-comment on function secrets.credentials_in_urls is
-  'A regular expression that matches where user and password may stand in a URL.';
+comment on function secrets.credentials_in_urls is 'A regular expression that matches where user and password may stand in a '
+  'URL.';
 
 create function secrets.long_words() returns text
 language sql immutable parallel safe
 -- Memories are full of hashes and commit ids, which no pattern finds: they need no second look.
 return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za-z0-9]|$))';
-comment on function secrets.long_words is
-  'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits of one case.';
+comment on function secrets.long_words is 'A regular expression that matches at 32 or more letters and digits in a row which are '
+  'not all hexadecimal digits of one case.';
 
 create function secrets.bare_hexadecimal_tokens() returns text
 language sql immutable parallel safe
 -- Hashes and ids, of which memories are full, have another sign before them or another length.
 return '(?:sk[-_]|fc-|SK|key-|pat[A-Za-z0-9]{14}\.|[0-9]{5}:)[a-f0-9]{32}|[a-f0-9]{32}-(?:us[0-9]|[a-f0-9]{8}-[a-f0-9]{8})';
-comment on function secrets.bare_hexadecimal_tokens is
-  'A regular expression that matches where a token of hexadecimal digits may stand whose beginning is too short to look for.';
+comment on function secrets.bare_hexadecimal_tokens is 'A regular expression that matches where a token of hexadecimal digits '
+  'may stand whose beginning is too short to look for.';
 
 create function secrets.bare_tokens() returns text language sql immutable parallel safe
 return '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}';
-comment on function secrets.bare_tokens is
-  'A regular expression that matches where a token may stand whose beginning is too short to look for.';
+comment on function secrets.bare_tokens is 'A regular expression that matches where a token may stand whose beginning is too '
+  'short to look for.';
 
 create function secrets.words_of_40() returns text language sql immutable parallel safe
 return '(?:^|[^A-Za-z0-9+/_.-])(?=[A-Za-z0-9]*[+/])[A-Za-z0-9+/]{40}(?:[^A-Za-z0-9+/=_-]|$)';
-comment on function secrets.words_of_40 is
-  'A regular expression that matches at exactly 40 characters of base64 with a sign among them.';
+comment on function secrets.words_of_40 is 'A regular expression that matches at exactly 40 characters of base64 with a sign '
+  'among them.';
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
@@ -4813,9 +4693,8 @@ begin
   end loop;
   return false;
 end $$;
-comment on function secrets.is_base58_address is
-  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, Tron, Tezos or '
-  'XRP. A private key is not.';
+comment on function secrets.is_base58_address is 'True if a text is a public address or extended public key in base58 with the '
+  'right checksum, as of Bitcoin, Tron, Tezos or XRP. A private key is not.';
 
 create function secrets.is_bech32_address(value text) returns boolean
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -4843,9 +4722,8 @@ begin
   end loop;
   return sum in (1, 734539939);
 end $$;
-comment on function secrets.is_bech32_address is
-  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of Bitcoin or of '
-  'a chain of Cosmos. A secret key is not.';
+comment on function secrets.is_bech32_address is 'True if a text in lower case is something public in bech32 or bech32m with the '
+  'right checksum, as an address of Bitcoin or of a chain of Cosmos. A secret key is not.';
 
 create function secrets.is_content_identifier(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -4863,9 +4741,8 @@ return value ~ '^(?:0[xX](?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})|did:[a-z0-9]+:.*)$'
   or secrets.is_content_identifier(value) or secrets.is_base58_address(value) or secrets.is_bech32_address(value)
   -- Keys of did:key, which stand behind a # again.
   or value ~ '^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$';
-comment on function secrets.is_public_identifier is
-  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all of them may '
-  'be known.';
+comment on function secrets.is_public_identifier is 'True if a text is an address or a hash of a chain, a decentralised '
+  'identifier, or an identifier of contents: all of them may be known.';
 --! EndIncluded 050-secrets/025-public-identifiers.sql
 --! Included 050-secrets/030-verify.sql
 -- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
@@ -4883,16 +4760,14 @@ comment on function secrets.is_placeholder is 'True if a value is what documents
 
 create function secrets.changes_of_class(value text) returns integer language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[^0-9])|[^A-Za-z0-9](?=[A-Za-z0-9])');
-comment on function secrets.changes_of_class is
-  'How often a text changes between lower case, upper case, digits and other characters. In random texts that is more than twice '
-  'as often as in names.';
+comment on function secrets.changes_of_class is 'How often a text changes between lower case, upper case, digits and other '
+  'characters. In random texts that is more than twice as often as in names.';
 
 create function secrets.is_mixed(value text) returns boolean language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
   and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
-comment on function secrets.is_mixed is
-  'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and they stand '
-  'together.';
+comment on function secrets.is_mixed is 'True if letters and digits alternate, also if they are hexadecimal digits: a text of '
+  'words has few digits, and they stand together.';
 
 create function secrets.ends_in_crc32(token text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -4905,8 +4780,8 @@ return (
     from pg_catalog.generate_series(0, 5) as n)
   from (select pg_catalog.regexp_replace(token, '^[a-z]{2,4}_', '')) as b (body),
     lateral (select pg_catalog.crc32(pg_catalog.convert_to(pg_catalog.left(b.body, -6), 'UTF8'))) as c (sum));
-comment on function secrets.ends_in_crc32 is
-  'True if the last six characters of a token are the CRC-32 of the others behind its prefix, in base 62.';
+comment on function secrets.ends_in_crc32 is 'True if the last six characters of a token are the CRC-32 of the others behind its '
+  'prefix, in base 62.';
 
 create function secrets.is_random(value text) returns boolean language sql immutable parallel safe
 return case
@@ -4917,9 +4792,8 @@ return case
   else pg_catalog.regexp_count(value, '[0-9]') >= pg_catalog.length(value) / 12
     and secrets.changes_of_class(value) >= 0.25 * pg_catalog.length(value)
   end;
-comment on function secrets.is_random is
-  'True if letters and digits alternate as in a random text. Hexadecimal digits alone are not taken for one: hashes and ids are '
-  'made of them.';
+comment on function secrets.is_random is 'True if letters and digits alternate as in a random text. Hexadecimal digits alone are '
+  'not taken for one: hashes and ids are made of them.';
 
 create function secrets.is_path(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -4928,8 +4802,8 @@ return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exis
   select from pg_catalog.string_to_table(value, '/') as piece
   where pg_catalog.length(piece) >= 8 and (secrets.is_random(piece)
     or piece ~ '[a-z]' and piece ~ '[A-Z]' and secrets.changes_of_class(piece) >= 0.45 * pg_catalog.length(piece)));
-comment on function secrets.is_path is
-  'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a slash, too.';
+comment on function secrets.is_path is 'True if a text with slashes is made of names. About half of all random texts in base64 '
+  'of 40 characters have a slash, too.';
 
 -- Tests from the most common and cheapest to the rarest; the first that applies decides.
 create function secrets.is_likely_value(value text, is_quoted boolean) returns boolean
@@ -4973,8 +4847,8 @@ begin
     return secrets.changes_of_class(value) >= case when is_quoted then 3 else 4 end;
   end if;
 end $$;
-comment on function secrets.is_likely_value is
-  'True if what is assigned to a name such as password is a value that someone uses, rather than a placeholder, a type, or code.';
+comment on function secrets.is_likely_value is 'True if what is assigned to a name such as password is a value that someone '
+  'uses, rather than a placeholder, a type, or code.';
 
 create function secrets.names_a_place(whole text, part text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -4985,9 +4859,8 @@ return (
     else b.before ~* '(?:name|ref|arn|type|class|length|size|count|ttl)[^A-Za-z]*[bfru]{0,2}[^A-Za-z]*$' or part ~ '[/\\.]' end
   from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.length(part) + 1
     - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)))) as b (before));
-comment on function secrets.names_a_place is
-  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as in '
-  'JWT_SECRET_FILE or secretName. whole is the match, part the value.';
+comment on function secrets.names_a_place is 'True if the name before a value says that the value is not the secret but where it '
+  'is, or how it is called, as in JWT_SECRET_FILE or secretName. whole is the match, part the value.';
 
 create function secrets.is_labelled_value(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -4998,16 +4871,16 @@ return secrets.is_likely_value(value, is_quoted => false)
   and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$'
   -- A number and what it counts, as languages without spaces write it.
   and value !~ '^[0-9]*[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]';
-comment on function secrets.is_labelled_value is
-  'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
+comment on function secrets.is_labelled_value is 'True if what stands behind a label in a text is a password, rather than a '
+  'word, a number, a version or an address.';
 
 create function secrets.is_any_value(value text) returns boolean language sql immutable parallel safe set search_path = ''
 return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: '
   and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
   -- A call, a path of names, and what a redaction has left.
   and value !~ '^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)*[?!]?\(|^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$';
-comment on function secrets.is_any_value is
-  'True if what stands behind the name of a secret is no placeholder and no code: in a session, that is enough.';
+comment on function secrets.is_any_value is 'True if what stands behind the name of a secret is no placeholder and no code: in a '
+  'session, that is enough.';
 
 create function secrets.decode_beginning(encoded text) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -5099,8 +4972,8 @@ begin
       return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(upper(translate(part, ' ', '')));
   end case;
 end $$;
-comment on function secrets.passes is
-  'True if a match of a pattern also passes its verification. whole is the match, part the secret in it.';
+comment on function secrets.passes is 'True if a match of a pattern also passes its verification. whole is the match, part the '
+  'secret in it.';
 --! EndIncluded 050-secrets/030-verify.sql
 --! Included 050-secrets/040-secret-settings.sql
 -- What a tenant does with a secret in a write. set_secret_settings() writes the row, and the guard reads it.
@@ -5113,18 +4986,16 @@ create table public.secret_settings (
   updated_at timestamptz not null default now(),
   constraint on_secret_known check (on_secret in ('refuse', 'redact', 'allow'))
 );
-comment on table public.secret_settings is
-  'What a tenant does with a secret in a write. Only a tenant that changed a default or added a pattern has a row. '
-  'set_secret_settings() writes it.';
+comment on table public.secret_settings is 'What a tenant does with a secret in a write. Only a tenant that changed a default or '
+  'added a pattern has a row. set_secret_settings() writes it.';
 comment on column public.secret_settings.tenant_id is 'The tenant.';
-comment on column public.secret_settings.on_secret is
-  'refuse: the write fails with L9SEC (the default). redact: each secret is replaced by [redacted: pattern]. allow: it is '
-  'stored, and an audit row names field and pattern.';
-comment on column public.secret_settings.guards_personal_data is
-  'True if e-mail addresses, telephone numbers, credit cards and account numbers are treated like credentials.';
-comment on column public.secret_settings.own_test is
-  'A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data if it guards '
-  'that; null if there is none. The functions that change patterns and settings keep it.';
+comment on column public.secret_settings.on_secret is 'refuse: the write fails with L9SEC (the default). redact: each secret is '
+  'replaced by [redacted: pattern]. allow: it is stored, and an audit row names field and pattern.';
+comment on column public.secret_settings.guards_personal_data is 'True if e-mail addresses, telephone numbers, credit cards and '
+  'account numbers are treated like credentials.';
+comment on column public.secret_settings.own_test is 'A quick regular expression that matches wherever a pattern of the '
+  'tenant''s own does, or one for personal data if it guards that; null if there is none. The functions that change patterns and '
+  'settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
 call identity.protect_tenant_rows('public.secret_settings',
@@ -5158,14 +5029,13 @@ create table public.secret_exceptions (
 );
 
 create index secret_exceptions_tenant_idx on public.secret_exceptions (tenant_id);
-comment on table public.secret_exceptions is
-  'Texts that a tenant''s administrators know to be harmless although a pattern matches them. register_secret_exception() writes '
-  'it.';
+comment on table public.secret_exceptions is 'Texts that a tenant''s administrators know to be harmless although a pattern '
+  'matches them. register_secret_exception() writes it.';
 comment on column public.secret_exceptions.exception_id is 'Id of the exception.';
 comment on column public.secret_exceptions.tenant_id is 'The tenant.';
 comment on column public.secret_exceptions.expression is 'A regular expression that matches the whole of what is no secret.';
-comment on column public.secret_exceptions.pattern is
-  'The name of the pattern that it is an exception of; null means all patterns.';
+comment on column public.secret_exceptions.pattern is 'The name of the pattern that it is an exception of; null means all '
+  'patterns.';
 comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 500 bytes.';
 comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
 comment on column public.secret_exceptions.created_at is 'When the exception was added.';
@@ -5180,10 +5050,10 @@ create policy platform_override on public.secret_exceptions for select to l9_pla
 create policy definer_functions on public.secret_exceptions to l9_owner using (true);
 comment on policy tenant_isolation on public.secret_exceptions is 'A caller sees the exceptions of its own tenant.';
 comment on policy scope_access on public.secret_exceptions is 'Every caller may read what is not refused.';
-comment on policy platform_override on public.secret_exceptions is
-  'Operators see the exceptions of every tenant; each read is audited.';
-comment on policy definer_functions on public.secret_exceptions is
-  'The guard reads the exceptions; register_secret_exception() writes them.';
+comment on policy platform_override on public.secret_exceptions is 'Operators see the exceptions of every tenant; each read is '
+  'audited.';
+comment on policy definer_functions on public.secret_exceptions is 'The guard reads the exceptions; register_secret_exception() '
+  'writes them.';
 grant select on public.secret_exceptions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 
@@ -5208,16 +5078,14 @@ begin
       from unnest(keywords) as k group by left(k, 1)
     ) branch);
 end $$;
-comment on function secrets.any_of is
-  'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast as an '
-  'alternation.';
+comment on function secrets.any_of is 'A regular expression that matches any of these texts: a tree of their characters, which '
+  'is several times as fast as an alternation.';
 
 create function secrets.has_word(variadic words text[]) returns text language sql immutable parallel safe set search_path = ''
 return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ')
   from pg_catalog.unnest(words) as w) || ')';
-comment on function secrets.has_word is
-  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is several times as '
-  'fast as an expression.';
+comment on function secrets.has_word is 'An expression of SQL: whether one of these texts, in lower case, stands in lowered. '
+  'Looking for a word is several times as fast as an expression.';
 
 create function secrets.test_of_hint(hint text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -5231,8 +5099,8 @@ comment on function secrets.test_of_hint is 'An expression of SQL: whether conte
 
 create function secrets.cut_token() returns text language sql immutable parallel safe
 return '(?:[A-Za-z_-][0-9]|[0-9][A-Za-z_-])[A-Za-z0-9_-]*[ \t]*[\\=]?(?:\r?\n|\\n)[ \t>]*[A-Za-z0-9_-]{6}';
-comment on function secrets.cut_token is
-  'A regular expression that matches where a line break may cut a token, also if it is escaped as in JSON.';
+comment on function secrets.cut_token is 'A regular expression that matches where a line break may cut a token, also if it is '
+  'escaped as in JSON.';
 
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
@@ -5299,10 +5167,9 @@ $body$ $sql$,
     secrets.disguises(), password || ' or ' || columns,
     '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
 end $$;
-
 comment on function secrets.any_keyword is 'A regular expression that matches any keyword of the built-in patterns.';
-comment on function secrets.may_hold_credential is
-  'True if a text may match a built-in pattern for credentials. Most texts do not, and need no second look.';
+comment on function secrets.may_hold_credential is 'True if a text may match a built-in pattern for credentials. Most texts do '
+  'not, and need no second look.';
 
 do $$
 begin
@@ -5317,9 +5184,8 @@ return %s $sql$,
        group by case when p.hint like '(?%' then p.hint end
      ) h));
 end $$;
-comment on function secrets.may_hold_more is
-  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are compared '
-  'with.';
+comment on function secrets.may_hold_more is 'True if a text may match a built-in pattern for personal data, for any long token, '
+  'or one that only sessions are compared with.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean) returns boolean
 language sql immutable parallel safe
@@ -5327,14 +5193,13 @@ language sql immutable parallel safe
 return secrets.may_hold_credential(content)
   or own_test is not null and content ~ own_test
   or is_strict and secrets.may_hold_more(content);
-comment on function secrets.needs_look is
-  'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has none) and, if '
-  'is_strict, those of sessions.';
+comment on function secrets.needs_look is 'True if a text may hold a secret, by the quick tests: that of credentials, that of '
+  'the tenant (null if it has none) and, if is_strict, those of sessions.';
 
 create function secrets.own_test(tenant_id uuid) returns text language sql stable set search_path = ''
 return (select s.own_test from public.secret_settings s where s.tenant_id = own_test.tenant_id);
-comment on function secrets.own_test is
-  'The quick test of a tenant''s own patterns and of personal data, if it guards that; null if it has none.';
+comment on function secrets.own_test is 'The quick test of a tenant''s own patterns and of personal data, if it guards that; '
+  'null if it has none.';
 
 create function secrets.severities_for(tenant_id uuid, is_strict boolean) returns text[] language sql stable set search_path = ''
 return case
@@ -5343,8 +5208,8 @@ return case
     then '{credential,personal}'
   else '{credential}'
 end;
-comment on function secrets.severities_for is
-  'Which patterns a tenant''s writes or, if is_strict, its sessions are compared with.';
+comment on function secrets.severities_for is 'Which patterns a tenant''s writes or, if is_strict, its sessions are compared '
+  'with.';
 --! EndIncluded 050-secrets/060-quick-tests.sql
 --! Included 050-secrets/070-find-in-text.sql
 -- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
@@ -5367,9 +5232,9 @@ begin atomic
   left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place)
     on m.place = s.place;
 end;
-comment on function secrets.split_at is
-  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it '
-  'has none, the match again. The last row has no match. flags: those of regexp_matches().';
+comment on function secrets.split_at is 'A text cut at the matches of a regular expression: the text before each match, the '
+  'match, and its capturing group or, if it has none, the match again. The last row has no match. flags: those of '
+  'regexp_matches().';
 
 create function secrets.offset_in(whole text, part text) returns integer
 language sql immutable parallel safe
@@ -5415,26 +5280,23 @@ begin atomic
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
-comment on function secrets.patterns_for is
-  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it '
-  'out.';
+comment on function secrets.patterns_for is 'The patterns that may match a text: the built-in ones and those of the tenant, '
+  'without those whose keywords or hint rule it out.';
 
 create function secrets.has_exceptions(tenant_id uuid, pattern text) returns boolean language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
-comment on function secrets.has_exceptions is
-  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it '
-  'saves a look at each match.';
+comment on function secrets.has_exceptions is 'True if an administrator of the tenant registered texts that are harmless '
+  'although this pattern matches them. Asked once, it saves a look at each match.';
 
 create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
-comment on function secrets.max_likenesses is
-  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of '
-  'kilobytes can have more.';
+comment on function secrets.max_likenesses is 'How many matches of one pattern are verified in a text whose first secrets are '
+  'looked for. Only texts of hundreds of kilobytes can have more.';
 
 create type secrets.findings as (ranges int4range[], rest text);
-comment on type secrets.findings is
-  'Where the secrets of one pattern stand in a text, in characters from 1, and the text with control characters in their place.';
+comment on type secrets.findings is 'Where the secrets of one pattern stand in a text, in characters from 1, and the text with '
+  'control characters in their place.';
 
 create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[]) returns secrets.findings
 language sql stable set search_path = ''
@@ -5465,9 +5327,8 @@ begin atomic
       '' order by place)
   from matches;
 end;
-comment on function secrets.cut_out is
-  'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; parts: the secret in each, null in one '
-  'without.';
+comment on function secrets.cut_out is 'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; '
+  'parts: the secret in each, null in one without.';
 
 -- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
 -- begins with the first 32 kB and takes more of the text as long as it finds too few.
@@ -5525,9 +5386,9 @@ begin
     size := least(total, size * 8);
   end loop;
 end $$;
-comment on function secrets.find_of_pattern is
-  'The secrets of one pattern in a text: all, or the first most of them, which ends early and leaves no rest. flags: those of '
-  'regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() false matches.';
+comment on function secrets.find_of_pattern is 'The secrets of one pattern in a text: all, or the first most of them, which ends '
+  'early and leaves no rest. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
+  'more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.
@@ -5589,10 +5450,9 @@ begin
       order by f.place, f.turn;
   end if;
 end $$;
-comment on function secrets.find_in_words is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or '
-  'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
-  'how many are looked for with each pattern; with 1, the first word alone is returned.';
+comment on function secrets.find_in_words is 'The words of a text that hold a secret once they are decoded, or joined: which of '
+  'the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern '
+  'that finds something in it. most: how many are looked for with each pattern; with 1, the first word alone is returned.';
 
 -- Compares the text, with its look-alikes replaced, with one pattern after the other; then its words in which
 -- characters are encoded, or set apart by spaces or line breaks.
@@ -5630,14 +5490,13 @@ begin
       where not f.range && covered;
   end loop;
 end $$;
-comment on function secrets.find_in_text is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are '
-  'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
-  'search for one ends with the first pattern that finds any.';
+comment on function secrets.find_in_text is 'The secrets of a text: the pattern, and the position and length of the secret in '
+  'characters. Patterns of these severities are compared, those of the tenant too. most: how many are looked for with each '
+  'pattern, from the beginning of the text; the search for one ends with the first pattern that finds any.';
 
 create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
-comment on function secrets.max_redactions_of_a_match is
-  'How often one pattern is tried again on a text that it was redacted in.';
+comment on function secrets.max_redactions_of_a_match is 'How often one pattern is tried again on a text that it was redacted '
+  'in.';
 
 -- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
 -- exact pattern.
@@ -5723,12 +5582,10 @@ return case
     and (value !~ '\s' and secrets.is_likely_value(value, is_quoted => true) and not secrets.names_a_place(name || ':', value)
       or is_strict and value !~ '^[0-9.]*$' and secrets.is_any_value(value))
 end;
-comment on function secrets.is_named_secret is
-  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, '
-  'is no placeholder.';
-
-comment on function secrets.find_in_value is
-  'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
+comment on function secrets.is_named_secret is 'True if the name of a member of a document says that its value is a secret, and '
+  'the value looks like one or, if it is strict, is no placeholder.';
+comment on function secrets.find_in_value is 'The secrets of a text in a document, whose name, if it is a member of an object, '
+  'tells what it is.';
 
 create function secrets.step(key text) returns text language sql immutable parallel safe set search_path = ''
 return '.' || case
@@ -5742,8 +5599,8 @@ return '$' || coalesce((
   select pg_catalog.string_agg(
     case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
-comment on function secrets.path_of is
-  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
+comment on function secrets.path_of is 'The path of a value in a document, from its steps: .key for a member, * for a key '
+  'itself, [place] for an element.';
 
 -- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
 -- tests.
@@ -5780,8 +5637,8 @@ begin
       n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
     where jsonb_typeof(n.value) in ('string', 'number') limit find_in_document_of.most;
 end $$;
-comment on function secrets.find_in_document_of is
-  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
+comment on function secrets.find_in_document_of is 'The secrets of every text, number and key of a document at any depth, by the '
+  'rules of a tenant: all, or at most so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
@@ -5793,10 +5650,10 @@ begin atomic
   -- Hardly any session passes these tests as a whole.
   where strict or secrets.needs_look(document::text, secrets.own_test(t.tenant_id), false);
 end;
-comment on function secrets.find_in_document is
-  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in '
-  'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
-  'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+comment on function secrets.find_in_document is 'The secrets of every text, number and key of a document at any depth: the '
+  'pattern, the path, and the place in the text, in characters from its beginning and by line and column. If strict, personal '
+  'data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and '
+  'exceptions of the caller''s tenant alone.';
 
 -- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean,
@@ -5837,8 +5694,8 @@ begin
     redacted := coalesce(redacted, '[]');
   end if;
 end $$;
-comment on function secrets.redact_value is
-  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value is.';
+comment on function secrets.redact_value is 'A value of a document with each secret replaced, and how many were. The name of a '
+  'member tells what its value is.';
 
 create type secrets.redaction as (document jsonb, replaced integer);
 comment on type secrets.redaction is 'A document without secrets, and how many were replaced.';
@@ -5850,9 +5707,8 @@ return (
   from identity.current_tenant_id() as t (tenant_id)
   cross join lateral secrets.redact_value(
     null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
-comment on function secrets.redact_document is
-  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns '
-  'and exceptions of the caller''s tenant alone.';
+comment on function secrets.redact_document is 'A document with each secret replaced by [redacted: pattern], and how many were '
+  'replaced. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 grant execute on function secrets.find_in_document, secrets.redact_document to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-secrets/080-find-in-document.sql
 --! Included 050-secrets/090-find-secrets.sql
@@ -5870,8 +5726,8 @@ comment on column public.secret_finding.line is 'The line that it begins in, fro
 comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
 create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
-comment on function secrets.max_findings is
-  'How many findings find_secrets() returns, so that a text full of them keeps nobody waiting.';
+comment on function secrets.max_findings is 'How many findings find_secrets() returns, so that a text full of them keeps nobody '
+  'waiting.';
 
 create function public.find_secrets(content text, is_session boolean default false) returns setof public.secret_finding
 language plpgsql stable security definer set search_path = '' as $$
@@ -5898,10 +5754,10 @@ begin
     cross join lateral width_bucket(f."position", starts) as n (line)
     order by f."position", f.pattern limit secrets.max_findings();
 end $$;
-comment on function public.find_secrets is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for '
-  'everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the '
-  'text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+comment on function public.find_secrets is 'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and '
+  'stores nothing; with is_session for everything that a session must not hold. It returns the names of the patterns and the '
+  'places of the first 1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the '
+  'caller''s tenant alone.';
 grant execute on function public.find_secrets to l9_agent, l9_admin;
 --! EndIncluded 050-secrets/090-find-secrets.sql
 --! Included 050-secrets/100-guard.sql
@@ -5926,9 +5782,8 @@ begin
     detail = jsonb_build_array(
       jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
 end $$;
-comment on function secrets.raise_secret is
-  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and '
-  'pattern.';
+comment on function secrets.raise_secret is 'Raises L9SEC, which names path, pattern and place, never the text. Its detail is '
+  'the list of findings: path, line, column and pattern.';
 
 create function secrets.field_of(path text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -5978,10 +5833,9 @@ begin
     details => jsonb_build_object('allowed_secrets', finding.all_found));
   return null;
 end $$;
-comment on function secrets.guard is
-  'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that '
-  'they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers '
-  'cannot write audit_log.';
+comment on function secrets.guard is 'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the '
+  'fields without them, or audits that they were let through. Null if the fields stay as they are. Definer: reads the settings '
+  'of the row''s tenant, and callers cannot write audit_log.';
 
 create function secrets.check_texts(texts text[], field text) returns void
 language plpgsql stable security definer set search_path = '' as $$
@@ -5997,9 +5851,8 @@ begin
     perform secrets.raise_secret(field, finding.pattern, finding."position");
   end if;
 end $$;
-comment on function secrets.check_texts is
-  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, '
-  'before the first. Definer: compares with the patterns of the caller''s tenant.';
+comment on function secrets.check_texts is 'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for '
+  'what is stored in several transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
 grant execute on function secrets.check_texts to l9_agent, l9_admin;
 
 create function secrets.redacted_count() returns integer language sql stable set search_path = ''
@@ -6014,8 +5867,8 @@ return case
   then (secrets.redact_text(content, tenant_id, secrets.severities_for(tenant_id, false))).redacted
   else content
 end;
-comment on function secrets.as_stored is
-  'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of the tenant.';
+comment on function secrets.as_stored is 'A text as a table stores it: without its secrets where the tenant redacts them. '
+  'Definer: reads the settings of the tenant.';
 grant execute on function secrets.redacted_count, secrets.as_stored to l9_agent, l9_admin;
 
 create function secrets.refuse_in(fields jsonb) returns void
@@ -6025,9 +5878,9 @@ begin atomic
   where not exists (
     select from public.secret_settings s where s.tenant_id = identity.current_tenant_id() and s.on_secret <> 'refuse');
 end;
-comment on function secrets.refuse_in is
-  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s '
-  'tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
+comment on function secrets.refuse_in is 'Raises L9SEC for a secret in fields that are stored in parts, by their own place in '
+  'what the caller gave, if the caller''s tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s '
+  'tenant alone.';
 grant execute on function secrets.refuse_in to l9_agent, l9_admin;
 
 create function secrets.guarded_columns(guarded regclass, except_columns text[]) returns setof name
@@ -6042,9 +5895,8 @@ begin atomic
     and a.attname !~ '_normalized$' and a.attname::text <> all (except_columns)
   order by a.attnum;
 end;
-comment on function secrets.guarded_columns is
-  'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a '
-  'list or computed.';
+comment on function secrets.guarded_columns is 'The columns of a table in which a caller''s text can stand: text, texts and '
+  'documents, except those that are chosen from a list or computed.';
 
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
@@ -6114,11 +5966,10 @@ begin
     'for each row execute function secrets.tg_%s__guard_secrets()',
     (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
 end $$;
-comment on procedure secrets.guard_table is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they '
-  'are written. except_columns are left out; redacts is false for a table whose texts cannot be replaced, where they are refused '
-  'instead, and refused_columns names the columns of another table of which this is true; then_do is run after texts were '
-  'redacted.';
+comment on procedure secrets.guard_table is 'Guards a table with a column tenant_id: its texts, arrays of texts and documents '
+  'are compared with the patterns whenever they are written. except_columns are left out; redacts is false for a table whose '
+  'texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another table of which '
+  'this is true; then_do is run after texts were redacted.';
 --! EndIncluded 050-secrets/100-guard.sql
 --! Included 050-secrets/110-query-texts.sql
 -- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
@@ -6132,8 +5983,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function secrets.tg_audit_query_texts__redact is
-  'Replaces secrets in the text of a search before it is kept. Definer: reads the settings of the row''s tenant.';
+comment on function secrets.tg_audit_query_texts__redact is 'Replaces secrets in the text of a search before it is kept. '
+  'Definer: reads the settings of the row''s tenant.';
 
 create trigger _100_redact before insert or update of query on public.audit_query_texts
   for each row execute function secrets.tg_audit_query_texts__redact();
@@ -6166,10 +6017,10 @@ begin
   select s.* into saved from public.secret_settings s where s.tenant_id = admin.target_tenant_id;
   return saved;
 end $$;
-comment on function public.set_secret_settings is
-  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and whether '
-  'personal data counts as one. Arguments left out stay as they are. For admins whose token covers all scopes and projects. '
-  'Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_secret_settings is 'Sets what a tenant (by default the caller''s own) does with a secret in a '
+  'write: refuse, redact or allow; and whether personal data counts as one. Arguments left out stay as they are. For admins '
+  'whose token covers all scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to '
+  'change settings.';
 
 create function secrets.refresh_own_test(tenant_id uuid) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -6207,9 +6058,8 @@ begin
     perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field), field);
   end if;
 end $$;
-comment on function secrets.check_expression is
-  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take '
-  'very long, and with at most one capturing group.';
+comment on function secrets.check_expression is 'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may '
+  'have: without back-references, which can take very long, and with at most one capturing group.';
 
 create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid) returns void
 language plpgsql stable set search_path = '' as $$
@@ -6223,8 +6073,8 @@ begin
     perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
   end if;
 end $$;
-comment on function secrets.refuse_literal_secret is
-  'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
+comment on function secrets.refuse_literal_secret is 'Raises L9SEC if a credential stands in an expression: every caller of the '
+  'tenant may read it.';
 
 -- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
@@ -6266,11 +6116,10 @@ begin
   perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
 end $$;
-comment on function public.register_secret_pattern is
-  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its only capturing '
-  'group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. severity: credential or '
-  'personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is '
-  'the only way to write patterns.';
+comment on function public.register_secret_pattern is 'Adds a pattern to a tenant (default: the caller''s own), or changes it. '
+  'expression: a regular expression; its only capturing group, if any, is the secret. keywords: one of them stands in every '
+  'match; they speed up saves. severity: credential or personal. For admins with an unlimited token. Audited. Errors: L9VAL, '
+  'L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null) returns public.secret_patterns
 language plpgsql volatile security definer set search_path = '' as $$
@@ -6287,10 +6136,9 @@ begin
   perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
 end $$;
-comment on function public.deactivate_secret_pattern is
-  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. '
-  'For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the '
-  'only way to write patterns.';
+comment on function public.deactivate_secret_pattern is 'Switches off a pattern that the tenant added. A built-in pattern stays: '
+  'register_secret_exception() says what is no secret. For admins whose token covers all scopes and projects. Audited. Errors: '
+  'L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
 -- Neither the expression nor the reason may hold a credential, because every caller of the tenant can read them.
 create function public.register_secret_exception(
@@ -6321,11 +6169,10 @@ begin
   returning e.* into saved;
   return saved;
 end $$;
-comment on function public.register_secret_exception is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), '
-  'for one pattern or, if none is named, for all. Callers may read the expression, so it must not hold a credential. For admins '
-  'with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write '
-  'exceptions.';
+comment on function public.register_secret_exception is 'Says that texts which an expression matches from beginning to end are '
+  'harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. Callers may read the '
+  'expression, so it must not hold a credential. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, '
+  'L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions
@@ -6343,9 +6190,8 @@ begin
   end if;
   return saved;
 end $$;
-comment on function public.deactivate_secret_exception is
-  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. '
-  'Definer: this function is the only way to write exceptions.';
+comment on function public.deactivate_secret_exception is 'Switches off an exception. For admins whose token covers all scopes '
+  'and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
 grant execute on function public.set_secret_settings, public.register_secret_pattern, public.deactivate_secret_pattern,
   public.register_secret_exception, public.deactivate_secret_exception to l9_admin, l9_platform_admin;
 --! EndIncluded 050-secrets/120-administer-secrets.sql
@@ -6373,9 +6219,8 @@ begin
       return value;
   end case;
 end $$;
-comment on function secrets.redact_texts is
-  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit '
-  'log is full of ids of keys and tokens.';
+comment on function secrets.redact_texts is 'A document with the secrets in its texts and keys replaced. The name of a member '
+  'does not make its value a secret: the audit log is full of ids of keys and tokens.';
 --! EndIncluded 050-secrets/135-redact-texts.sql
 --! Included 050-secrets/140-audit-refusal.sql
 -- Audits a call that was refused or failed. The gateway calls audit_refusal() after the rollback, and memory_store()
@@ -6387,8 +6232,8 @@ return case
     name, identity.current_tenant_id(), secrets.severities_for(identity.current_tenant_id(), false))).redacted
   else name
 end;
-comment on function secrets.for_audit is
-  'A name that a caller chose, as the audit log keeps it: with each secret replaced, whatever the tenant does with secrets.';
+comment on function secrets.for_audit is 'A name that a caller chose, as the audit log keeps it: with each secret replaced, '
+  'whatever the tenant does with secrets.';
 
 -- It is here and not with the other functions that audit, because what a caller named may be a secret, which needs the patterns.
 create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
@@ -6407,9 +6252,9 @@ begin
       else '{"cut": true}' end,
     sqlstate);
 end $$;
-comment on function audit.audit_refusal is
-  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was '
-  'rolled back. A caller can only report its own failures. Secrets in what it named are replaced. Definer: writes audit_log.';
+comment on function audit.audit_refusal is 'Audits a call that was refused or failed. The gateway calls it after the transaction '
+  'of the call, with its audit row, was rolled back. A caller can only report its own failures. Secrets in what it named are '
+  'replaced. Definer: writes audit_log.';
 grant execute on function audit.audit_refusal to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-secrets/140-audit-refusal.sql
 --! Included 050-secrets/150-audit-graphql-read.sql
@@ -6440,11 +6285,10 @@ begin
           case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
         from jsonb_array_elements_text(ids) as i (id))));
 end $$;
-comment on function audit.audit_graphql_read is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, '
-  'the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these '
-  'rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can '
-  'only add rows about itself, and secrets in what it named are replaced.';
+comment on function audit.audit_graphql_read is 'Audits what one GraphQL request read: the name of its operation, the number of '
+  'rows per table, the totals that it returned, the ids of the rows that it returned or whose cursors it returned, and the '
+  'project and scope if it asked for one or these rows have only one. The gateway sends the answer only after this row was '
+  'written. Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
 grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 050-secrets/150-audit-graphql-read.sql
 --! Included 060-kinds/010-memory-kinds.sql
@@ -6483,52 +6327,46 @@ create table public.memory_kinds (
   constraint memory_kind_expires_from_a_field check ((expires_from is null) = (expires_after is null)),
   constraint memory_kind_part_of_a_field check ((part_of_kind is null) = (part_of_field is null))
 );
-comment on table public.memory_kinds is
-  'The kinds of memories that have rules: the built-in ones (tenant_id is null) and those that administrators of a tenant '
-  'registered with register_memory_kind(). A trigger on packet_store enforces the rules. A kind that is not listed is free: a '
-  'label of a memory, without fields of its own.';
+comment on table public.memory_kinds is 'The kinds of memories that have rules: the built-in ones (tenant_id is null) and those '
+  'that administrators of a tenant registered with register_memory_kind(). A trigger on packet_store enforces the rules. A kind '
+  'that is not listed is free: a label of a memory, without fields of its own.';
 comment on column public.memory_kinds.kind_id is 'Id of the kind.';
-comment on column public.memory_kinds.tenant_id is
-  'The tenant that registered the kind; null for a built-in one, which all tenants have.';
+comment on column public.memory_kinds.tenant_id is 'The tenant that registered the kind; null for a built-in one, which all '
+  'tenants have.';
 comment on column public.memory_kinds.kind is 'The name, as memories have it: a lower-case word of at most 63 characters.';
 comment on column public.memory_kinds.purpose is 'What memories of this kind are for.';
 comment on column public.memory_kinds.title_field is 'The field that is the title of a memory of this kind; null if it has none.';
-comment on column public.memory_kinds.text_fields is
-  'The fields of which the content is made, in this order: what is indexed and embedded. Empty: the writer gives the content, by '
-  'default the title.';
-comment on column public.memory_kinds.identity_fields is
-  'Two memories of one owner, scope, project and branch are the same if these fields are. a|b means: a, or b where a is not set; '
-  'content means the text. Empty: if their texts are the same.';
-comment on column public.memory_kinds.identity_ends_when is
-  'A condition on the fields from which on a memory is no longer the same as any other, such as {"status": ["superseded"]}; null '
-  'means never.';
-comment on column public.memory_kinds.locked_when is
-  'A condition on the fields from which on some of them must not change: for each field a list of values, or true for any value. '
-  '{} means always, null never.';
-comment on column public.memory_kinds.locked_fields is
-  'The fields that are locked then, content among them; null means all, and the kind.';
-comment on column public.memory_kinds.allowed_when_locked is
-  'Changes that remain possible: for each field a list of values, or true for any value.';
-comment on column public.memory_kinds.when_locked is
-  'What a caller can do instead of changing a locked field. The error ends with it.';
-comment on column public.memory_kinds.archived_from is
-  'The field with the time from which archived_after counts; null if the kind is never archived. A memory that ends '
-  '(identity_ends_when) gets the time by itself where it has none, and loses it where it is opened again.';
-comment on column public.memory_kinds.archived_after is
-  'How long after that time a memory leaves searches and lists. It stays readable by its id.';
-comment on column public.memory_kinds.expires_from is
-  'The field with the time from which expires_after counts; null if the kind does not expire.';
-comment on column public.memory_kinds.expires_after is
-  'How long after that time a memory expires, unless it was given a ttl of its own.';
-comment on column public.memory_kinds.part_of_kind is
-  'The kind of memory that one of this kind is a part of; null if it stands alone.';
-comment on column public.memory_kinds.part_of_field is
-  'The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the whole.';
-comment on column public.memory_kinds.stands_beside is
-  'True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save makes one of the '
-  'caller''s own beside it. False: the save is refused (L9OWN).';
-comment on column public.memory_kinds.rules is
-  'All rules of the kind in one document, as the trigger reads them. Computed from the other columns and memory_kind_fields.';
+comment on column public.memory_kinds.text_fields is 'The fields of which the content is made, in this order: what is indexed '
+  'and embedded. Empty: the writer gives the content, by default the title.';
+comment on column public.memory_kinds.identity_fields is 'Two memories of one owner, scope, project and branch are the same if '
+  'these fields are. a|b means: a, or b where a is not set; content means the text. Empty: if their texts are the same.';
+comment on column public.memory_kinds.identity_ends_when is 'A condition on the fields from which on a memory is no longer the '
+  'same as any other, such as {"status": ["superseded"]}; null means never.';
+comment on column public.memory_kinds.locked_when is 'A condition on the fields from which on some of them must not change: for '
+  'each field a list of values, or true for any value. {} means always, null never.';
+comment on column public.memory_kinds.locked_fields is 'The fields that are locked then, content among them; null means all, and '
+  'the kind.';
+comment on column public.memory_kinds.allowed_when_locked is 'Changes that remain possible: for each field a list of values, or '
+  'true for any value.';
+comment on column public.memory_kinds.when_locked is 'What a caller can do instead of changing a locked field. The error ends '
+  'with it.';
+comment on column public.memory_kinds.archived_from is 'The field with the time from which archived_after counts; null if the '
+  'kind is never archived. A memory that ends (identity_ends_when) gets the time by itself where it has none, and loses it where '
+  'it is opened again.';
+comment on column public.memory_kinds.archived_after is 'How long after that time a memory leaves searches and lists. It stays '
+  'readable by its id.';
+comment on column public.memory_kinds.expires_from is 'The field with the time from which expires_after counts; null if the kind '
+  'does not expire.';
+comment on column public.memory_kinds.expires_after is 'How long after that time a memory expires, unless it was given a ttl of '
+  'its own.';
+comment on column public.memory_kinds.part_of_kind is 'The kind of memory that one of this kind is a part of; null if it stands '
+  'alone.';
+comment on column public.memory_kinds.part_of_field is 'The field with the id of the memory that it is part of. A part is '
+  'locked, moved, expired and deleted with the whole.';
+comment on column public.memory_kinds.stands_beside is 'True: where a memory of the same identity is another writer''s, so that '
+  'the caller may not change it, a save makes one of the caller''s own beside it. False: the save is refused (L9OWN).';
+comment on column public.memory_kinds.rules is 'All rules of the kind in one document, as the trigger reads them. Computed from '
+  'the other columns and memory_kind_fields.';
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
 
@@ -6575,26 +6413,23 @@ create table public.memory_kind_fields (
   constraint memory_kind_field_parts_of_objects check (
     parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
-comment on table public.memory_kind_fields is
-  'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a kind with the '
-  'fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of that one to superseded and '
-  'its superseded_by, in the same transaction.';
+comment on table public.memory_kind_fields is 'The fields of the kinds in memory_kinds. They stand at the top level of the '
+  'envelope, beside the content. In a kind with the fields status, supersedes and superseded_by, saving a memory with supersedes '
+  'sets the status of that one to superseded and its superseded_by, in the same transaction.';
 comment on column public.memory_kind_fields.kind_id is 'The kind.';
 comment on column public.memory_kind_fields.field is 'The name of the field: a lower-case word of at most 63 characters.';
 comment on column public.memory_kind_fields.place is 'The order of the fields, from 1.';
-comment on column public.memory_kind_fields.type is
-  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, text[], object or '
-  'object[].';
-comment on column public.memory_kind_fields.is_required is
-  'True if a memory of this kind must have the field, and a text must not be blank.';
+comment on column public.memory_kind_fields.type is 'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; '
+  'UTC if no zone is given), uuid, text[], object or object[].';
+comment on column public.memory_kind_fields.is_required is 'True if a memory of this kind must have the field, and a text must '
+  'not be blank.';
 comment on column public.memory_kind_fields.choices is 'The values that a text may have; null if any.';
-comment on column public.memory_kind_fields.max_length is
-  'The longest text in characters, or the most items of an array, of which each has at most 10,000 characters.';
-comment on column public.memory_kind_fields.sha256_of is
-  'The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.';
-comment on column public.memory_kind_fields.parts is
-  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is given. Null if '
-  'an object may have anything.';
+comment on column public.memory_kind_fields.max_length is 'The longest text in characters, or the most items of an array, of '
+  'which each has at most 10,000 characters.';
+comment on column public.memory_kind_fields.sha256_of is 'The field of whose text this one must be the SHA-256, in hexadecimal '
+  'digits; null if it is no checksum.';
+comment on column public.memory_kind_fields.parts is 'What each object in the field has, in order: a list of {field, type, '
+  'is_required}; type is text where none is given. Null if an object may have anything.';
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
@@ -6623,9 +6458,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function kinds.field_time is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is '
-  'in UTC. A date is the beginning of its day or, with ends_day, its end.';
+comment on function kinds.field_time is 'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; '
+  'otherwise null. Without an offset it is in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
 create function kinds.with_article(kind text) returns text language sql immutable parallel safe set search_path = ''
 return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
@@ -6707,10 +6541,10 @@ begin
     end loop;
   end loop;
 end $$;
-comment on function kinds.check_parts is
-  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as steps.0.number.';
-comment on function kinds.check_value is
-  'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
+comment on function kinds.check_parts is 'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, '
+  'naming the part, such as steps.0.number.';
+comment on function kinds.check_value is 'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule '
+  'of its field.';
 
 -- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
 create function kinds.check_fields(kind text, rules jsonb, fields jsonb) returns void
@@ -6741,9 +6575,8 @@ begin
     end if;
   end loop;
 end $$;
-comment on function kinds.check_fields is
-  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field '
-  'that breaks one.';
+comment on function kinds.check_fields is 'Checks the fields of a memory, those with null left out, by the rules of its kind. '
+  'Raises L9VAL or L9LIM for the first field that breaks one.';
 grant execute on function kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields to
   l9_agent, l9_admin, l9_worker;
 --! EndIncluded 060-kinds/030-check-fields.sql
@@ -6770,9 +6603,8 @@ return case pg_catalog.jsonb_typeof(value)
     where part.value is not null)
   else value #>> '{}'
 end;
-comment on function kinds.as_text is
-  'The value of a field as text: an array one item a line, an object one entry a line. Parts of an object come in the order of '
-  'its rule, else by name.';
+comment on function kinds.as_text is 'The value of a field as text: an array one item a line, an object one entry a line. Parts '
+  'of an object come in the order of its rule, else by name.';
 
 create function kinds.text_of(rules jsonb, fields jsonb) returns text language sql immutable parallel safe set search_path = ''
 return (
@@ -6780,9 +6612,8 @@ return (
   from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
   cross join lateral (select kinds.as_text(fields -> f.field, rules #> array['fields', f.field, 'parts'])) as t (text)
   where t.text <> '');
-comment on function kinds.text_of is
-  'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null if the writer '
-  'gives the content.';
+comment on function kinds.text_of is 'The content of a memory, made from its fields as its kind says: one paragraph for each '
+  'field that is set. Null if the writer gives the content.';
 
 create function kinds.is_met(condition jsonb, fields jsonb) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -6790,9 +6621,8 @@ return condition is not null and not exists (
   select from pg_catalog.jsonb_each(condition) as c
   where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array'
     and not c.value @> (fields -> c.key));
-comment on function kinds.is_met is
-  'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or any where it '
-  'says true. {} is always met, null never.';
+comment on function kinds.is_met is 'True if the fields meet a condition of memory_kinds: each field that it names has one of '
+  'the listed values, or any where it says true. {} is always met, null never.';
 
 create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, text_identity bytea) returns bytea
 language sql immutable parallel safe set search_path = ''
@@ -6811,17 +6641,17 @@ return case
       end order by i.ordinality)::text, 'UTF8'))
     from pg_catalog.jsonb_array_elements_text(rules -> 'identity') with ordinality as i (alternatives))
 end;
-comment on function kinds.identity_of is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. '
-  'Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a value that '
-  'contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
+comment on function kinds.identity_of is 'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: '
+  'its identity fields, else its content. Differences of case and white space are ignored, except where they mean something '
+  '(words.case_hash()); in a value that contains a slash, such as a link or a path, case counts. text_identity: that of the '
+  'content.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb) returns timestamptz
 language sql immutable parallel safe set search_path = ''
 return kinds.field_time(fields -> (rules -> event ->> 'from'))
   + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
-comment on function kinds.moment_after is
-  'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or expires.';
+comment on function kinds.moment_after is 'When a memory is archived or expires by the rules of its kind and its fields; null '
+  'for never. event: archived or expires.';
 
 create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb) returns jsonb
 language sql stable parallel safe set search_path = ''
@@ -6837,9 +6667,8 @@ return (
     select kinds.is_met(rules -> 'identity_ends_when', fields),
       kinds.is_met(rules -> 'identity_ends_when', old_fields)
         and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
-comment on function kinds.with_end is
-  'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer leaves that '
-  'out, and without it where the memory is opened again.';
+comment on function kinds.with_end is 'The fields of a memory that ends and is then archived, such as a todo: with the time of '
+  'its end where the writer leaves that out, and without it where the memory is opened again.';
 grant execute on function kinds.as_text, kinds.text_of, kinds.is_met, kinds.identity_of, kinds.moment_after, kinds.with_end to
   l9_agent, l9_admin, l9_worker;
 --! EndIncluded 060-kinds/040-text-of.sql
@@ -6884,9 +6713,8 @@ begin
   perform identity.raise_error('L9IMM',
     format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
 end $$;
-
-comment on function kinds.check_locked is
-  'Raises L9IMM, naming the field and what to do instead, if a change of fields is one that the kind no longer allows.';
+comment on function kinds.check_locked is 'Raises L9IMM, naming the field and what to do instead, if a change of fields is one '
+  'that the kind no longer allows.';
 comment on function kinds.raise_locked is 'Raises L9IMM for a locked field, with what its kind says can be done instead.';
 grant execute on function kinds.check_locked, kinds.raise_locked to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 060-kinds/050-check-locked.sql
@@ -6901,9 +6729,8 @@ return (
   where k.kind = rules_of.kind and (
     k.tenant_id is null or k.tenant_id = identity.current_tenant_id()
     or k.tenant_id = rules_of.tenant_id and identity.current_role_name() in ('l9_owner', 'l9_worker')));
-comment on function kinds.rules_of is
-  'The rules of a kind in the caller''s tenant, for jobs and the owner in the named one; null if the kind is free. Definer: the '
-  'trigger needs them once for each row, without the cost of policies.';
+comment on function kinds.rules_of is 'The rules of a kind in the caller''s tenant, for jobs and the owner in the named one; '
+  'null if the kind is free. Definer: the trigger needs them once for each row, without the cost of policies.';
 grant execute on function kinds.rules_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function kinds.built_in() returns table (kind text, purpose text, rules jsonb)
@@ -6911,8 +6738,8 @@ language sql stable security definer set search_path = ''
 begin atomic
   select k.kind, k.purpose, k.rules from public.memory_kinds k where k.tenant_id is null order by k.created_at, k.kind;
 end;
-comment on function kinds.built_in is
-  'The built-in kinds, for the gateway''s list of tools. Definer: jobs have no privilege on memory_kinds.';
+comment on function kinds.built_in is 'The built-in kinds, for the gateway''s list of tools. Definer: jobs have no privilege on '
+  'memory_kinds.';
 grant execute on function kinds.built_in to l9_worker;
 --! EndIncluded 060-kinds/060-rules-of.sql
 --! Included 060-kinds/070-define-kind.sql
@@ -6977,7 +6804,6 @@ begin
   end if;
   perform kinds.check_names(argument, array(select jsonb_object_keys(condition)), field_names);
 end $$;
-
 comment on function kinds.check_names is 'Raises L9VAL if one of the names is no field of the kind.';
 comment on function kinds.check_condition is 'Raises L9VAL unless this is a condition on fields of the kind, or null.';
 
@@ -7001,9 +6827,8 @@ begin
   end loop;
   update public.memory_kinds k set rules = kinds.compile(k.kind_id) where k.kind_id = define_fields.kind_id;
 end $$;
-comment on function kinds.define_fields is
-  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, '
-  'sha256_of, parts, meaning) and computes its rules.';
+comment on function kinds.define_fields is 'Replaces the fields of a kind by those of a checked list of objects (field, type, '
+  'is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';
 --! EndIncluded 060-kinds/070-define-kind.sql
 --! Included 060-kinds/080-built-in-kinds.sql
 -- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the
@@ -7206,8 +7031,8 @@ begin
     perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself', 'part_of_kind');
   end if;
 end $$;
-comment on function kinds.check_whole is
-  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
+comment on function kinds.check_whole is 'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of '
+  'these fields of type uuid.';
 
 -- Checks one field after the other, so that the error names the one that is wrong.
 create function kinds.check_new_fields(fields jsonb) returns text[]
@@ -7261,8 +7086,8 @@ begin
     'fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
   return names;
 end $$;
-comment on function kinds.check_new_fields is
-  'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
+comment on function kinds.check_new_fields is 'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns '
+  'their names.';
 
 -- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
 -- define_fields().
@@ -7345,11 +7170,10 @@ begin
   select k.* into saved from public.memory_kinds k where k.kind_id = saved.kind_id;
   return saved;
 end $$;
-comment on function public.register_memory_kind is
-  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds), and fields, '
-  'a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep what they have until '
-  'their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is '
-  'the only way to write kinds.';
+comment on function public.register_memory_kind is 'Registers a kind of a tenant (by default the caller''s own), or changes it: '
+  'rules (the columns of memory_kinds), and fields, a list of {field, type, is_required, choices, max_length, sha256_of, parts, '
+  'meaning}. Memories keep what they have until their next change. For admins with an unlimited token. Audited. Errors: L9VAL, '
+  'L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
 grant execute on function public.register_memory_kind to l9_admin, l9_platform_admin;
 --! EndIncluded 060-kinds/090-register-memory-kind.sql
 --! Included 070-packets/010-tenant-buckets.sql
@@ -7359,9 +7183,8 @@ grant execute on function public.register_memory_kind to l9_admin, l9_platform_a
 
 create function packets.is_embedded_engine() returns boolean language sql immutable parallel safe set search_path = ''
 return pg_catalog.version() like '%wasm%';
-comment on function packets.is_embedded_engine is
-  'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually serves one person, and indexes half-precision '
-  'vectors several times slower than full ones.';
+comment on function packets.is_embedded_engine is 'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually '
+  'serves one person, and indexes half-precision vectors several times slower than full ones.';
 
 create function packets.bucket_mask() returns integer language sql immutable parallel safe set search_path = ''
 return case when packets.is_embedded_engine() then 0 else 15 end;
@@ -7380,8 +7203,8 @@ language sql immutable strict parallel safe set search_path = ''
 -- Only built-in functions, so that the planner can match the condition with that of the index.
 return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
   case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
-comment on function packets.in_bucket is
-  'The SQL condition that selects the partial index of a bucket. Pass an empty alias when creating the index itself.';
+comment on function packets.in_bucket is 'The SQL condition that selects the partial index of a bucket. Pass an empty alias when '
+  'creating the index itself.';
 grant execute on function packets.is_embedded_engine, packets.bucket_mask, packets.tenant_buckets, packets.tenant_bucket,
   packets.in_bucket to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-packets/010-tenant-buckets.sql
@@ -7391,9 +7214,9 @@ grant execute on function packets.is_embedded_engine, packets.bucket_mask, packe
 
 create function packets.is_job_writing() returns boolean language sql stable parallel safe set search_path = ''
 return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
-comment on function packets.is_job_writing is
-  'True if a background job, which has no identity, saves a memory: the statement runs in a function of l9_owner and the '
-  'session''s own role is l9_worker. The policies of packet_store decide which memories the job may save.';
+comment on function packets.is_job_writing is 'True if a background job, which has no identity, saves a memory: the statement '
+  'runs in a function of l9_owner and the session''s own role is l9_worker. The policies of packet_store decide which memories '
+  'the job may save.';
 
 -- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
 grant execute on function packets.is_job_writing to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -7409,17 +7232,16 @@ create function packets.max_tags() returns integer language sql immutable parall
 create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
 create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
 create function packets.max_time_ahead() returns interval language sql immutable parallel safe return interval '5 minutes';
-
 comment on function packets.max_content_bytes is 'The maximum size of a content: 1 MiB.';
 comment on function packets.max_envelope_bytes is 'The maximum size of the envelope without its content: 256 KiB.';
 comment on function packets.max_metadata_bytes is 'The maximum size of metadata, routing and provenance, each: 64 KiB.';
-comment on function packets.max_reference_bytes is
-  'The maximum size of a thread, correlation, session or trace id, and of a tag.';
+comment on function packets.max_reference_bytes is 'The maximum size of a thread, correlation, session or trace id, and of a '
+  'tag.';
 comment on function packets.max_tags is 'The maximum number of tags.';
 comment on function packets.max_parents is 'The maximum number of parents.';
 comment on function packets.max_time_ahead is 'How far the event time of a memory may lie after the time of saving: 5 minutes.';
-comment on function packets.kind_pattern is
-  'The pattern of the name of a kind: a lower-case word of letters, digits and _, at most 63 characters.';
+comment on function packets.kind_pattern is 'The pattern of the name of a kind: a lower-case word of letters, digits and _, at '
+  'most 63 characters.';
 grant execute on function packets.max_content_bytes, packets.max_envelope_bytes, packets.max_metadata_bytes,
   packets.max_reference_bytes, packets.max_tags, packets.max_parents, packets.max_time_ahead, packets.kind_pattern to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;
@@ -7432,9 +7254,8 @@ create type packets.time_condition as (path jsonpath, range tstzrange);
 comment on type packets.time_condition is 'Some time at this path lies in this range.';
 
 create type packets.where_condition as (path jsonpath, times packets.time_condition[]);
-comment on type packets.where_condition is
-  'A compiled where. path: a predicate on the envelope; times: ranges of times, each of which must hold. Null: no such '
-  'condition.';
+comment on type packets.where_condition is 'A compiled where. path: a predicate on the envelope; times: ranges of times, each of '
+  'which must hold. Null: no such condition.';
 
 create function packets.has_times(envelope jsonb, times packets.time_condition[]) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -7458,8 +7279,8 @@ begin
     select '$' || string_agg('.' || to_json(n.name)::text, '' order by n.place)
     from string_to_table(field, '.') with ordinality as n (name, place));
 end $$;
-comment on function packets.field_path is
-  'The path of a field, such as status or address.city, in an envelope. Raises L9VAL for a text that names none.';
+comment on function packets.field_path is 'The path of a field, such as status or address.city, in an envelope. Raises L9VAL for '
+  'a text that names none.';
 
 create function packets.check_operand(operator text, operand jsonb) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -7481,8 +7302,8 @@ begin
       format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator), 'where');
   end if;
 end $$;
-comment on function packets.check_operand is
-  'Raises L9VAL for an operator that a where does not know, or a value that it does not take.';
+comment on function packets.check_operand is 'Raises L9VAL for an operator that a where does not know, or a value that it does '
+  'not take.';
 
 create function packets.operators_of(wanted jsonb) returns jsonb language sql immutable parallel safe set search_path = ''
 return case pg_catalog.jsonb_typeof(wanted)
@@ -7493,8 +7314,8 @@ comment on function packets.operators_of is 'What a where says of a field, in it
 
 create function packets.is_day(operand jsonb) returns boolean language sql immutable parallel safe
 return pg_catalog.length(operand #>> '{}') = 10;
-comment on function packets.is_day is
-  'True if the time that a condition names is a day: what is later than it, or not, is so by its end.';
+comment on function packets.is_day is 'True if the time that a condition names is a day: what is later than it, or not, is so by '
+  'its end.';
 
 -- Bounds that are times become ranges; every other test becomes a part of one predicate of jsonpath.
 create function packets.compile_where("where" jsonb) returns packets.where_condition
@@ -7555,10 +7376,9 @@ begin
   answer.path := nullif(array_to_string(predicates, ' && '), '')::jsonpath;
   return answer;
 end $$;
-comment on function packets.compile_where is
-  'Compiles conditions on fields of the envelope, all of which must hold: {"status": "open", "kind": ["a", "b"], "priority": '
-  '{"gte": 2, "lt": 5}, "due": {"lt": "2026-12-01"}, "owner.name": {"exists": true}}. Null if there is none. A field that holds '
-  'a list matches if one of its elements does. Raises L9VAL or L9LIM.';
+comment on function packets.compile_where is 'Compiles conditions on fields of the envelope, all of which must hold: {"status": '
+  '"open", "kind": ["a", "b"], "priority": {"gte": 2, "lt": 5}, "due": {"lt": "2026-12-01"}, "owner.name": {"exists": true}}. '
+  'Null if there is none. A field that holds a list matches if one of its elements does. Raises L9VAL or L9LIM.';
 
 create function packets.where_conditions(alias text, condition packets.where_condition) returns text
 language sql immutable parallel safe set search_path = ''
@@ -7567,8 +7387,8 @@ return nullif(pg_catalog.concat_ws(' and ',
     pg_catalog.format('%I.envelope operator(pg_catalog.@@) %L::pg_catalog.jsonpath', alias, (condition).path) end,
   case when (condition).times is not null then
     pg_catalog.format('packets.has_times(%I.envelope, %L::packets.time_condition[])', alias, (condition).times) end), '');
-comment on function packets.where_conditions is
-  'The SQL of a compiled where, on a table that has an envelope; null if there is no condition.';
+comment on function packets.where_conditions is 'The SQL of a compiled where, on a table that has an envelope; null if there is '
+  'no condition.';
 grant execute on function kinds.field_time, packets.is_day, packets.field_path, packets.check_operand, packets.operators_of,
   packets.compile_where, packets.where_conditions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function kinds.field_time, packets.has_times to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
@@ -7609,9 +7429,8 @@ return (
     select case when pg_catalog.octet_length(content) = pg_catalog.length(content) then content
       else pg_catalog.normalize(content, 'NFC') end as text
     offset 0) c);
-comment on function packets.content_hash is
-  'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing it. Two contents with equal hashes have the '
-  'same words; text_identity() tells whether they say the same.';
+comment on function packets.content_hash is 'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing '
+  'it. Two contents with equal hashes have the same words; text_identity() tells whether they say the same.';
 grant execute on function packets.content_hash to l9_agent, l9_admin;
 --! EndIncluded 070-packets/050-content-hash.sql
 --! Included 070-packets/052-text-identity.sql
@@ -7627,8 +7446,8 @@ comment on function packets.identity_of_hash is 'The text_identity() of a text w
 
 create function packets.text_identity(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
 return packets.identity_of_hash(packets.content_hash(content), content);
-comment on function packets.text_identity is
-  'The content_hash of prose; of a text in which case or indentation tells, SHA-256 of its content_hash and its case_hash.';
+comment on function packets.text_identity is 'The content_hash of prose; of a text in which case or indentation tells, SHA-256 '
+  'of its content_hash and its case_hash.';
 grant execute on function packets.identity_of_hash, packets.text_identity to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 070-packets/052-text-identity.sql
 --! Included 070-packets/060-audience-id.sql
@@ -7641,8 +7460,8 @@ return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.conve
   -- None of the values can contain the separator.
   tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
     || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
-comment on function packets.audience_id is
-  'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
+comment on function packets.audience_id is 'Hash of tenant, org, user, project and scope. Rows with equal values are visible to '
+  'the same callers.';
 grant execute on function packets.audience_id to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 070-packets/060-audience-id.sql
 --! Included 070-packets/062-attestations.sql
@@ -7652,9 +7471,8 @@ grant execute on function packets.audience_id to l9_agent, l9_admin, l9_worker;
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
 return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at',
   'verified_by'];
-comment on function packets.attesting_fields is
-  'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified or keeps it, '
-  'and when.';
+comment on function packets.attesting_fields is 'The fields of an envelope or of metadata that vouch for the text of a memory: '
+  'who approved, reviewed, verified or keeps it, and when.';
 
 create function packets.naming_fields() returns text[] language sql immutable parallel safe
 return array['approved_by', 'owner', 'reviewed_by', 'verified_by'];
@@ -7670,8 +7488,8 @@ begin
       '%s: names another agent or administrator, and only that one can say so; leave it out, or name a person', field), field);
   end if;
 end $$;
-comment on function packets.check_named is
-  'Raises L9OWN if a field that vouches for a memory names an actor other than the caller.';
+comment on function packets.check_named is 'Raises L9OWN if a field that vouches for a memory names an actor other than the '
+  'caller.';
 
 create function packets.keep_attestations(given jsonb, former jsonb, is_other_text boolean, me identity.identity) returns jsonb
 language plpgsql stable set search_path = '' as $$
@@ -7692,9 +7510,9 @@ begin
   end loop;
   return kept;
 end $$;
-comment on function packets.keep_attestations is
-  'The envelope or metadata of a memory without the attestations that its text has lost: where somebody else changes the text, '
-  'those that stand there already fall, and those that come with it stay. Raises L9OWN if an agent names another actor.';
+comment on function packets.keep_attestations is 'The envelope or metadata of a memory without the attestations that its text '
+  'has lost: where somebody else changes the text, those that stand there already fall, and those that come with it stay. Raises '
+  'L9OWN if an agent names another actor.';
 grant execute on function packets.attesting_fields, packets.naming_fields, packets.check_named, packets.keep_attestations to
   l9_agent, l9_admin;
 --! EndIncluded 070-packets/062-attestations.sql
@@ -7709,8 +7527,8 @@ return array[
   'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps',
     'q',
   'question', 'answer', 're', 'reminder', 'result', 'subject', 'summary', 'tip', 'tldr', 'to', 'todo', 'update', 'warning'];
-comment on function packets.words_before_a_colon is
-  'Words that often begin a text before a colon and name nobody, such as note, re and warning.';
+comment on function packets.words_before_a_colon is 'Words that often begin a text before a colon and name nobody, such as note, '
+  're and warning.';
 
 create function packets.named_speaker(content text) returns text
 language sql immutable parallel safe
@@ -7728,15 +7546,14 @@ begin atomic
   ) n
   where length(n.name) <= 60 and lower(n.name) <> all (packets.words_before_a_colon());
 end;
-comment on function packets.named_speaker is
-  'The name that begins a text before a colon, as in "Ann: good morning": at most 60 characters, on the first line, without '
-  'punctuation of sentences. Null if there is none.';
+comment on function packets.named_speaker is 'The name that begins a text before a colon, as in "Ann: good morning": at most 60 '
+  'characters, on the first line, without punctuation of sentences. Null if there is none.';
 
 create function packets.is_speaker(speaker text) returns boolean language sql immutable parallel safe
 return octet_length(speaker) <= packets.max_reference_bytes()
   and speaker !~ '[[:cntrl:]]' and speaker ~ '^\S(.*\S)?$';
-comment on function packets.is_speaker is
-  'True for the name of a speaker: one line of 1 to 200 bytes without white space around it.';
+comment on function packets.is_speaker is 'True for the name of a speaker: one line of 1 to 200 bytes without white space around '
+  'it.';
 
 create function packets.speaker_of(packet_type text, metadata jsonb, content text) returns text
 language sql immutable parallel safe
@@ -7746,8 +7563,8 @@ return case
   when jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(metadata ->> 'speaker') then metadata ->> 'speaker'
   when packet_type = 'message' then packets.named_speaker(content)
 end;
-comment on function packets.speaker_of is
-  'Who said it: metadata.speaker, or the name that begins the text of a memory of kind message.';
+comment on function packets.speaker_of is 'Who said it: metadata.speaker, or the name that begins the text of a memory of kind '
+  'message.';
 
 -- Writers evaluate these functions in the generated columns, so they must be executable.
 grant execute on function packets.words_before_a_colon, packets.named_speaker, packets.is_speaker, packets.speaker_of to l9_agent,
@@ -7769,9 +7586,9 @@ return (
   cross join lateral (
     select case when r.rules is null then h.text_identity
       else kinds.identity_of(r.rules, envelope, packet_id, h.text_identity) end as hash) i);
-comment on function packets.identity_hash is
-  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or '
-  'of the content. own_creator: the creator of a memory that stands beside another writer''s; null for any other.';
+comment on function packets.identity_hash is 'What makes two memories of one owner, scope, project, branch and kind the same: a '
+  'hash of the identity fields of the kind, or of the content. own_creator: the creator of a memory that stands beside another '
+  'writer''s; null for any other.';
 
 create function packets.typed_fields(rules jsonb, envelope jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
@@ -7780,9 +7597,8 @@ return (
     kinds.text_of(rules, stated.fields), stated.fields ->> 'content', stated.fields ->> (rules ->> 'title'))))
   from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}')
     from jsonb_each(envelope) as e) as stated (fields));
-comment on function packets.typed_fields is
-  'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from the others '
-  'where the kind says so.';
+comment on function packets.typed_fields is 'The envelope of a memory as its kind stores it: fields that are null are left out, '
+  'and the content is made from the others where the kind says so.';
 
 -- Fires before the other triggers of the row, so that they see fields, content and title as the kind stores them.
 create function packets.tg_packet_store__apply_kind() returns trigger
@@ -7864,9 +7680,9 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__apply_kind is
-  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies '
-  'it and when it is archived and expires. Attestations that the text has lost fall, in any kind.';
+comment on function packets.tg_packet_store__apply_kind is 'Enforces the rules of the memory''s kind: checks its fields and '
+  'locks, makes its content and title, and sets what identifies it and when it is archived and expires. Attestations that the '
+  'text has lost fall, in any kind.';
 grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 070-packets/068-apply-kind.sql
 --! Included 070-packets/070-normalise.sql
@@ -7887,8 +7703,8 @@ begin
     format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
   return null;
 end $$;
-comment on function packets.with_trimmed_speaker is
-  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name.';
+comment on function packets.with_trimmed_speaker is 'The metadata without white space around the speaker. Raises L9VAL if the '
+  'speaker is no name.';
 
 -- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
 -- reach.
@@ -7987,9 +7803,8 @@ begin
   new.identity_hash := coalesce(new.identity_hash, packets.identity_of_hash(new.content_hash, content));
   return new;
 end $$;
-comment on function packets.tg_packet_store__normalise is
-  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints '
-  'enforce the same limits.';
+comment on function packets.tg_packet_store__normalise is 'Enforces limits with errors that name the field, cleans the tags and '
+  'computes the content hash. The table''s constraints enforce the same limits.';
 grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;
 --! EndIncluded 070-packets/070-normalise.sql
 --! Included 070-packets/080-stamp.sql
@@ -7997,8 +7812,8 @@ grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;
 -- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
 
 create type packets.writer as (me identity.identity, max_importance real, has_projects boolean);
-comment on type packets.writer is
-  'The caller that writes a memory, the importance that it may give, and whether the memory''s scope belongs to projects.';
+comment on type packets.writer is 'The caller that writes a memory, the importance that it may give, and whether the memory''s '
+  'scope belongs to projects.';
 
 create function packets.writer_in(scope text, is_checked boolean) returns packets.writer
 language plpgsql stable security definer set search_path = '' as $$
@@ -8012,9 +7827,8 @@ begin
   end if;
   return writer;
 end $$;
-comment on function packets.writer_in is
-  'The caller, and what is checked where is_checked says so: see the type writer. Raises L9AUT without an identity. Definer: '
-  'agents see no row of actors but their own, and not every scope.';
+comment on function packets.writer_in is 'The caller, and what is checked where is_checked says so: see the type writer. Raises '
+  'L9AUT without an identity. Definer: agents see no row of actors but their own, and not every scope.';
 grant execute on function packets.writer_in to l9_agent, l9_admin, l9_platform_admin;
 
 -- On an update, importance and place are checked only where they change.
@@ -8126,11 +7940,11 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__stamp is
-  'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and the clock, '
-  'replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time is the writer''s, or '
-  'else the time of saving; a turn of a conversation comes after those that its thread has. Bounds the importance, and refuses a '
-  'scope or project that the caller may not write, and a branch of no project.';
+comment on function packets.tg_packet_store__stamp is 'Writes creator, source, agent, tool_name, tenant, org, user and time of '
+  'saving from the caller''s identity and the clock, replacing what the client sent; an update leaves them and writes '
+  'metadata.updated_by. The event time is the writer''s, or else the time of saving; a turn of a conversation comes after those '
+  'that its thread has. Bounds the importance, and refuses a scope or project that the caller may not write, and a branch of no '
+  'project.';
 --! EndIncluded 070-packets/080-stamp.sql
 --! Included 070-packets/090-check-scope.sql
 -- The scope, project and branch that a caller may write. The trigger of packet_store that stamps calls check_place(), and
@@ -8143,24 +7957,24 @@ return (
   where s.tenant_id = identity.current_tenant_id()
     and s.scope = scope_has_projects.scope
     and s.scope = any (identity.current_scopes()));
-comment on function packets.scope_has_projects is
-  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
+comment on function packets.scope_has_projects is 'True if memories of the scope belong to projects; null for a scope that the '
+  'caller may not read. Definer: reads scopes.';
 
 -- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text) returns text language sql stable parallel safe
 return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
-comment on function packets.project_or_default is
-  'The project or, if it is null or an empty text, the default of the caller in a scope that has projects, if there is one.';
+comment on function packets.project_or_default is 'The project or, if it is null or an empty text, the default of the caller in '
+  'a scope that has projects, if there is one.';
 
 create function packets.one_branch(branch text) returns text language sql immutable parallel safe
 return nullif(nullif(branch, ''), '*');
-comment on function packets.one_branch is
-  'The branch that a call names. Null, every branch, for *, which no branch is called, and for an empty text.';
+comment on function packets.one_branch is 'The branch that a call names. Null, every branch, for *, which no branch is called, '
+  'and for an empty text.';
 
 create function packets.branch_or_default(branch text, project_id text) returns text language sql stable parallel safe
 return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
-comment on function packets.branch_or_default is
-  'The branch that a save names, null for *, or else the default of the caller in this project, if there is one.';
+comment on function packets.branch_or_default is 'The branch that a save names, null for *, or else the default of the caller in '
+  'this project, if there is one.';
 
 create function packets.has_projects(me identity.identity, scope text) returns boolean
 language plpgsql stable set search_path = '' as $$
@@ -8170,9 +7984,8 @@ begin
     select s.is_project_scoped from public.scopes s
     where s.tenant_id = me.tenant_id and s.scope = has_projects.scope and s.scope = any (me.writable_scopes));
 end $$;
-comment on function packets.has_projects is
-  'True if memories of a scope that the caller may write belong to projects; null for another scope. Not executable by callers: '
-  'functions of the owner call it.';
+comment on function packets.has_projects is 'True if memories of a scope that the caller may write belong to projects; null for '
+  'another scope. Not executable by callers: functions of the owner call it.';
 
 create function packets.check_place(me identity.identity, has_projects boolean, scope text, project_id text, branch text)
 returns void
@@ -8198,9 +8011,8 @@ begin
       format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope), 'branch');
   end if;
 end $$;
-comment on function packets.check_place is
-  'Raises a clear error (L9SCP or L9VAL) unless this caller may write in a scope and project, of which has_projects() is known, '
-  'and for a branch of no project. The policies enforce the same rule.';
+comment on function packets.check_place is 'Raises a clear error (L9SCP or L9VAL) unless this caller may write in a scope and '
+  'project, of which has_projects() is known, and for a branch of no project. The policies enforce the same rule.';
 
 create function packets.check_scope(scope text, project_id text) returns void
 language plpgsql stable security definer set search_path = '' as $$
@@ -8209,9 +8021,8 @@ declare
 begin
   perform packets.check_place(me, packets.has_projects(me, scope), scope, project_id, null);
 end $$;
-comment on function packets.check_scope is
-  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. Definer: reads in the scopes '
-  'table whether the scope has projects.';
+comment on function packets.check_scope is 'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and '
+  'project. Definer: reads in the scopes table whether the scope has projects.';
 grant execute on function packets.project_or_default, packets.branch_or_default to l9_agent, l9_admin;
 grant execute on function packets.one_branch to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function packets.scope_has_projects, packets.check_scope, packets.check_place to l9_agent, l9_admin,
@@ -8231,9 +8042,8 @@ return narrow = wide or (
     where a.tenant_id = identity.current_tenant_id()
       and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
       and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
-comment on function packets.is_scope_within is
-  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the '
-  'tenant''s actors.';
+comment on function packets.is_scope_within is 'True if everyone who may read scope `narrow` may also read `wide`; false if the '
+  'caller may not read both. Definer: reads the tenant''s actors.';
 
 -- Looks up, under the policies of the writer, the parents that are new, or all of them if scope or project change.
 create function packets.tg_packet_store__check_parents() returns trigger
@@ -8289,9 +8099,9 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__check_parents is
-  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read '
-  'the child. So parents form a DAG and reveal nothing new to any reader.';
+comment on function packets.tg_packet_store__check_parents is 'Requires that parents exist, are visible to the writer, are older '
+  'than the child and are readable by everyone who may read the child. So parents form a DAG and reveal nothing new to any '
+  'reader.';
 grant execute on function packets.is_scope_within to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-packets/100-check-parents.sql
 --! Included 070-packets/105-set-words.sql
@@ -8313,9 +8123,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__words is
-  'Writes the words of a memory, replacing what a role that may set the column sent. They include the date of the event if the '
-  'memory is a message, or if its writer said when it happened.';
+comment on function packets.tg_packet_store__words is 'Writes the words of a memory, replacing what a role that may set the '
+  'column sent. They include the date of the event if the memory is a message, or if its writer said when it happened.';
 --! EndIncluded 070-packets/105-set-words.sql
 --! Included 070-packets/110-replace-expired.sql
 -- The trigger _450_replace_expired of packet_store: an expired memory does not keep one that is the same from being
@@ -8347,9 +8156,9 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__replace_expired is
-  'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. Definer: callers '
-  'can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
+comment on function packets.tg_packet_store__replace_expired is 'Deletes an expired memory that would collide with a new one '
+  'that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the '
+  'writer, already checked by then, writes to the same key.';
 --! EndIncluded 070-packets/110-replace-expired.sql
 --! Included 070-packets/120-audit-writes.sql
 -- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
@@ -8379,9 +8188,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function packets.tg_packet_store__audit is
-  'Writes one audit row for each memory that was saved or deleted, in one statement for the whole batch. Definer: callers can''t '
-  'insert into audit_log.';
+comment on function packets.tg_packet_store__audit is 'Writes one audit row for each memory that was saved or deleted, in one '
+  'statement for the whole batch. Definer: callers can''t insert into audit_log.';
 
 create function packets.tg_packet_store__refuse_truncate() returns trigger
 language plpgsql set search_path = '' as $$
@@ -8492,74 +8300,63 @@ begin
 exception when feature_not_supported then -- on the embedded engine
   null;
 end $$;
-comment on table public.packet_store is
-  'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and project decide who may read a memory; '
-  'its author never does.';
-comment on column public.packet_store.packet_id is
-  'UUID version 7, so ids are ordered by the time of saving. Memories imported from the old tables keep the id they had there.';
-comment on column public.packet_store.packet_type is
-  'The kind of memory, such as note, decision or section: a lower-case word of at most 63 characters.';
-comment on column public.packet_store.envelope is
-  'The content (key `content`) and the structured fields beside it. A kind of memory_kinds says which fields there are, and '
-  'makes the content from them where it has text_fields.';
-comment on column public.packet_store.title is
-  'The title of a memory of a kind that has one (memory_kinds.title_field). A trigger sets it from the fields.';
+comment on table public.packet_store is 'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and '
+  'project decide who may read a memory; its author never does.';
+comment on column public.packet_store.packet_id is 'UUID version 7, so ids are ordered by the time of saving. Memories imported '
+  'from the old tables keep the id they had there.';
+comment on column public.packet_store.packet_type is 'The kind of memory, such as note, decision or section: a lower-case word '
+  'of at most 63 characters.';
+comment on column public.packet_store.envelope is 'The content (key `content`) and the structured fields beside it. A kind of '
+  'memory_kinds says which fields there are, and makes the content from them where it has text_fields.';
+comment on column public.packet_store.title is 'The title of a memory of a kind that has one (memory_kinds.title_field). A '
+  'trigger sets it from the fields.';
 comment on column public.packet_store.content is 'The text as it was saved, at most 1 MiB.';
-comment on column public.packet_store."timestamp" is
-  'When it happened: as the writer says, at most five minutes ahead of the clock, or else when the memory was saved.';
+comment on column public.packet_store."timestamp" is 'When it happened: as the writer says, at most five minutes ahead of the '
+  'clock, or else when the memory was saved.';
 comment on column public.packet_store.routing is 'Where the packet was sent: an object, stored as the writer gave it.';
 comment on column public.packet_store.provenance is 'What the memory was made from: an object, stored as the writer gave it.';
-comment on column public.packet_store.metadata is
-  'An object of at most 64 KiB beside updated_by. creator, source, agent and tool_name are stamped from the caller that saved '
-  'the memory and never change; updated_by holds the same of the caller that changed it last, with caller and at (the time). '
-  'notes (an object) and other keys are stored as given; an agent or tool_name that the client sends is kept in notes.';
+comment on column public.packet_store.metadata is 'An object of at most 64 KiB beside updated_by. creator, source, agent and '
+  'tool_name are stamped from the caller that saved the memory and never change; updated_by holds the same of the caller that '
+  'changed it last, with caller and at (the time). notes (an object) and other keys are stored as given; an agent or tool_name '
+  'that the client sends is kept in notes.';
 comment on column public.packet_store.thread_id is 'The conversation or task that the memory belongs to.';
-comment on column public.packet_store.speaker is
-  'Who said it: metadata.speaker, or the name that begins the text of a memory of kind message, as in "Ann: good morning". Null '
-  'if neither names anyone.';
-comment on column public.packet_store.parent_ids is
-  'Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who may read '
-  'this memory.';
+comment on column public.packet_store.speaker is 'Who said it: metadata.speaker, or the name that begins the text of a memory of '
+  'kind message, as in "Ann: good morning". Null if neither names anyone.';
+comment on column public.packet_store.parent_ids is 'Ids of the memories it was derived from. Each parent is older, visible to '
+  'the writer, and visible to everyone who may read this memory.';
 comment on column public.packet_store.tags is 'Labels: at most 64, trimmed, without repeats.';
-comment on column public.packet_store.ttl is
-  'When the memory expires; null means never, and so does infinity, where the rules of its kind would say otherwise. After that '
-  'time nobody can find or read it, and cleanup deletes it.';
-comment on column public.packet_store.archived_at is
-  'From when on the memory is out of searches and lists, by the rules of its kind; it stays readable by its id. A trigger sets '
-  'it from the fields.';
-comment on column public.packet_store.part_of is
-  'The memory that it is a part of, as a section is of its document. A part moves, expires and is deleted with the whole.';
-comment on column public.packet_store.project_id is
-  'A repository or product, such as l9. It is null exactly when the scope has no projects.';
-comment on column public.packet_store.branch is
-  'The branch of the repository for which the memory holds; null means every branch. It narrows searches and tells duplicates '
-  'apart; it does not decide who may read the memory.';
-comment on column public.packet_store.scope is
-  'Decides who may read the memory: developer, l-private, global, or a scope of the tenant''s own.';
-comment on column public.packet_store.importance_score is
-  'How much the memory matters by the writer''s own estimate, from 0 to 1. packet_store_importance_score() also takes usage and '
-  'feedback into account.';
-comment on column public.packet_store.access_count is
-  'How often the memory was used before it was imported. Later use is counted in memory_signals.';
-comment on column public.packet_store.last_accessed is
-  'When the memory was last used before it was imported. Later use is in memory_signals.';
-comment on column public.packet_store.contradiction_count is
-  'How many facts contradicted the memory before it was imported. Later contradictions are counted in memory_signals.';
-comment on column public.packet_store.content_hash is
-  'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
-comment on column public.packet_store.identity_hash is
-  'SHA-256 of the identity fields of its kind, or of its content if the kind has none, with what case and indentation mean in '
-  'it. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
-comment on column public.packet_store.has_own_identity is
-  'True if another writer had a memory of this identity first, which the creator may not change: this one is the same only as '
-  'others of its creator.';
-comment on column public.packet_store.text_creator is
-  'The administrator who stands by the present text and fields of a memory that somebody else created: who changed them last, or '
-  'saved the same text. Null: they are the creator''s own. Where it is set, agents may no longer change, delete, supersede or '
-  'merge the memory.';
-comment on column public.packet_store.chunk_count is
-  'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded '
-  'yet.';
+comment on column public.packet_store.ttl is 'When the memory expires; null means never, and so does infinity, where the rules '
+  'of its kind would say otherwise. After that time nobody can find or read it, and cleanup deletes it.';
+comment on column public.packet_store.archived_at is 'From when on the memory is out of searches and lists, by the rules of its '
+  'kind; it stays readable by its id. A trigger sets it from the fields.';
+comment on column public.packet_store.part_of is 'The memory that it is a part of, as a section is of its document. A part '
+  'moves, expires and is deleted with the whole.';
+comment on column public.packet_store.project_id is 'A repository or product, such as l9. It is null exactly when the scope has '
+  'no projects.';
+comment on column public.packet_store.branch is 'The branch of the repository for which the memory holds; null means every '
+  'branch. It narrows searches and tells duplicates apart; it does not decide who may read the memory.';
+comment on column public.packet_store.scope is 'Decides who may read the memory: developer, l-private, global, or a scope of the '
+  'tenant''s own.';
+comment on column public.packet_store.importance_score is 'How much the memory matters by the writer''s own estimate, from 0 to '
+  '1. packet_store_importance_score() also takes usage and feedback into account.';
+comment on column public.packet_store.access_count is 'How often the memory was used before it was imported. Later use is '
+  'counted in memory_signals.';
+comment on column public.packet_store.last_accessed is 'When the memory was last used before it was imported. Later use is in '
+  'memory_signals.';
+comment on column public.packet_store.contradiction_count is 'How many facts contradicted the memory before it was imported. '
+  'Later contradictions are counted in memory_signals.';
+comment on column public.packet_store.content_hash is 'SHA-256 of the content after trimming, collapsing white space and '
+  'lower-casing it.';
+comment on column public.packet_store.identity_hash is 'SHA-256 of the identity fields of its kind, or of its content if the '
+  'kind has none, with what case and indentation mean in it. Two memories of one owner, scope, project, branch and kind can''t '
+  'have the same value.';
+comment on column public.packet_store.has_own_identity is 'True if another writer had a memory of this identity first, which the '
+  'creator may not change: this one is the same only as others of its creator.';
+comment on column public.packet_store.text_creator is 'The administrator who stands by the present text and fields of a memory '
+  'that somebody else created: who changed them last, or saved the same text. Null: they are the creator''s own. Where it is '
+  'set, agents may no longer change, delete, supersede or merge the memory.';
+comment on column public.packet_store.chunk_count is 'The number of chunks a long content was cut into for embedding. It is 0 if '
+  'the content was embedded whole, or is not embedded yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
 comment on column public.packet_store.tenant_id is 'The tenant that owns the memory.';
 comment on column public.packet_store.org_id is 'The org that owns the memory; null means the whole tenant.';
@@ -8567,15 +8364,14 @@ comment on column public.packet_store.user_id is 'The user who owns the memory; 
 comment on column public.packet_store.correlation_id is 'The writer''s own reference, at most 200 bytes.';
 comment on column public.packet_store.session_id is 'The session in which the memory was written.';
 comment on column public.packet_store.trace_id is 'The trace in which the memory was written.';
-comment on column public.packet_store.language is
-  'The language of the content, such as german; none if its words are not stemmed. Given by the writer, or chosen among the '
-  'languages of the tenant.';
+comment on column public.packet_store.language is 'The language of the content, such as german; none if its words are not '
+  'stemmed. Given by the writer, or chosen among the languages of the tenant.';
 comment on column public.packet_store.created_at is 'When the memory was saved. It is stamped and never changes.';
 comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
-comment on column public.packet_store.words is
-  'The words by which the memory is found, from words.of_memory(). A trigger keeps them; callers can''t set them.';
-comment on column public.packet_store.word_count is
-  'How many words the memory has, stop words excepted: the length by which BM25 weighs them.';
+comment on column public.packet_store.words is 'The words by which the memory is found, from words.of_memory(). A trigger keeps '
+  'them; callers can''t set them.';
+comment on column public.packet_store.word_count is 'How many words the memory has, stop words excepted: the length by which '
+  'BM25 weighs them.';
 
 -- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key
 -- holds owner and scope, so that a collision is never with a row that the writer can't see. People repeat themselves, so a
@@ -8654,19 +8450,19 @@ create policy definer_functions on public.packet_store for select to l9_owner us
 create policy definer_locks on public.packet_store for update to l9_owner using (ttl <= now()) with check (false);
 create policy definer_cleanup on public.packet_store for delete to l9_owner using (ttl <= now());
 
-comment on policy creator_updates on public.packet_store is
-  'Agents may change only memories that they wrote, and whose present text is not an administrator''s.';
-comment on policy creator_deletes on public.packet_store is
-  'Agents may delete only memories that they wrote, and whose present text is not an administrator''s.';
+comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote, and whose present '
+  'text is not an administrator''s.';
+comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, and whose present '
+  'text is not an administrator''s.';
 comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
 comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
-comment on policy worker_access on public.packet_store is
-  'Jobs read contents in order to embed them, and set chunk_count; the grants list the columns.';
-comment on policy word_search on public.packet_store is
-  'The functions that scan the index of words see what their caller may read.';
+comment on policy worker_access on public.packet_store is 'Jobs read contents in order to embed them, and set chunk_count; the '
+  'grants list the columns.';
+comment on policy word_search on public.packet_store is 'The functions that scan the index of words see what their caller may '
+  'read.';
 comment on policy definer_functions on public.packet_store is 'Functions of the owner see expired memories, and no others.';
-comment on policy definer_locks on public.packet_store is
-  'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
+comment on policy definer_locks on public.packet_store is 'Functions of the owner lock expired memories, so that concurrent '
+  'cleanups share the work. They can''t change any.';
 comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete expired memories, and no others.';
 
 create trigger _100_apply_kind before insert or update of envelope, packet_type, ttl on public.packet_store
@@ -8735,18 +8531,16 @@ return coalesce((memory).text_creator, (memory).metadata ->> 'creator');
 comment on function packets.text_writer is 'The creator name of who wrote, or stands by, the present text of a memory.';
 
 create function packets.has_other_writer(memory public.packet_store, me identity.identity) returns boolean
-language sql stable parallel safe set search_path = ''
-return packets.text_writer(memory) <> (me).creator;
-comment on function packets.has_other_writer is
-  'True if the present text of a memory is somebody else''s; null for no memory or no caller.';
+language sql stable parallel safe set search_path = '' return packets.text_writer(memory) <> (me).creator;
+comment on function packets.has_other_writer is 'True if the present text of a memory is somebody else''s; null for no memory or '
+  'no caller.';
 
 create function packets.may_rewrite(memory public.packet_store, me identity.identity) returns boolean
 language sql stable parallel safe set search_path = ''
 return (memory).scope = any ((me).writable_scopes)
   and ((me).role = 'l9_admin' or (memory).metadata ->> 'creator' = (me).creator and (memory).text_creator is null);
-comment on function packets.may_rewrite is
-  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates have it. For '
-  'functions of the owner.';
+comment on function packets.may_rewrite is 'True if the caller may change a memory that it can read, as the policies '
+  'creator_updates and writable_updates have it. For functions of the owner.';
 
 create function packets.text_creator_of(memory public.packet_store, former public.packet_store, me identity.identity) returns text
 language sql stable parallel safe set search_path = ''
@@ -8757,9 +8551,9 @@ return case
     or (memory).text_creator is distinct from (former).text_creator and (memory).text_creator is not null
     then nullif((me).creator, (memory).metadata ->> 'creator')
   else (memory).text_creator end;
-comment on function packets.text_creator_of is
-  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or provenance, or '
-  'claims them; null where it is the creator. An administrator may also set the column to null, which gives the text back.';
+comment on function packets.text_creator_of is 'The column text_creator after a change: the caller where it changes text, '
+  'fields, metadata, event time or provenance, or claims them; null where it is the creator. An administrator may also set the '
+  'column to null, which gives the text back.';
 
 create function packets.claim_text(packet_id uuid, until timestamptz default null) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -8775,9 +8569,9 @@ begin
       and not identity.is_admin_creator(p.tenant_id, p.metadata ->> 'creator');
   end if;
 end $$;
-comment on function packets.claim_text is
-  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: '
-  'the agent can no longer change it. until: the memory expires no earlier; null leaves the expiry. Does nothing for agents.';
+comment on function packets.claim_text is 'Makes an administrator stand by the text of an agent''s memory, because it saved the '
+  'same text or derives something from it: the agent can no longer change it. until: the memory expires no earlier; null leaves '
+  'the expiry. Does nothing for agents.';
 
 create function packets.raise_if_held(packet_id uuid) returns void
 language plpgsql stable set search_path = '' as $$
@@ -8792,9 +8586,8 @@ begin
       'save a memory of your own beside it', packet_id, holder), 'packet_id');
   end if;
 end $$;
-comment on function packets.raise_if_held is
-  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the memory could not '
-  'be locked for a change.';
+comment on function packets.raise_if_held is 'Raises L9OWN if the caller created a memory whose text is an administrator''s by '
+  'now. To be called where the memory could not be locked for a change.';
 
 create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
 language sql stable set search_path = ''
@@ -8812,8 +8605,8 @@ begin atomic
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id());
 end;
-comment on function packets.find_same is
-  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind and identity.';
+comment on function packets.find_same is 'The memory that the unique index would not let the caller save again: same owner, '
+  'scope, project, branch, kind and identity.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -8824,8 +8617,8 @@ begin
   perform from public.packet_store p where p.packet_id = same_id for no key update;
   return same_id is not null and not found;
 end $$;
-comment on function packets.is_held_by_other is
-  'True if another memory has the identity of this one and the caller may not change it.';
+comment on function packets.is_held_by_other is 'True if another memory has the identity of this one and the caller may not '
+  'change it.';
 grant execute on function packets.has_other_writer, packets.may_rewrite, packets.text_creator_of, packets.claim_text,
   packets.raise_if_held, packets.find_same, packets.is_held_by_other to l9_agent, l9_admin;
 grant execute on function packets.text_writer to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -8878,35 +8671,35 @@ alter table public.packet_versions
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0;
-comment on table public.packet_versions is
-  'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
+comment on table public.packet_versions is 'Earlier states of memories: one row for each state that an update replaced. They are '
+  'deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
 comment on column public.packet_versions.version_id is 'UUID version 7, so versions are ordered by the time they were replaced.';
 comment on column public.packet_versions.valid_from is 'Start of the period in which the memory had this state.';
 comment on column public.packet_versions.valid_until is 'When this state was replaced.';
 comment on column public.packet_versions.replaced_by is 'The caller that replaced this state.';
-comment on column public.packet_versions.replaced_with is
-  'The tool or mutation that replaced this state; sql in a database session.';
+comment on column public.packet_versions.replaced_with is 'The tool or mutation that replaced this state; sql in a database '
+  'session.';
 comment on column public.packet_versions.packet_type is 'The kind of memory in this version.';
-comment on column public.packet_versions.envelope is
-  'The content (key `content`) of this version and the structured fields beside it.';
+comment on column public.packet_versions.envelope is 'The content (key `content`) of this version and the structured fields '
+  'beside it.';
 comment on column public.packet_versions.content is 'The text of this version.';
 comment on column public.packet_versions.language is 'The language of this version.';
 comment on column public.packet_versions."timestamp" is 'When it happened, according to this version.';
 comment on column public.packet_versions.routing is 'The routing of this version.';
 comment on column public.packet_versions.provenance is 'The provenance of this version.';
-comment on column public.packet_versions.metadata is
-  'The metadata of this version. updated_by names the writer of this state; where it is missing, creator and source do.';
+comment on column public.packet_versions.metadata is 'The metadata of this version. updated_by names the writer of this state; '
+  'where it is missing, creator and source do.';
 comment on column public.packet_versions.thread_id is 'The thread of this version.';
 comment on column public.packet_versions.speaker is 'Who said it, according to this version.';
 comment on column public.packet_versions.parent_ids is 'The parents of this version.';
 comment on column public.packet_versions.tags is 'The tags of this version.';
-comment on column public.packet_versions.ttl is
-  'The ttl of this version. The memory''s present ttl decides whether the version can still be read.';
+comment on column public.packet_versions.ttl is 'The ttl of this version. The memory''s present ttl decides whether the version '
+  'can still be read.';
 comment on column public.packet_versions.project_id is 'The project of this version.';
 comment on column public.packet_versions.branch is 'The branch of this version; null means every branch.';
-comment on column public.packet_versions.scope is
-  'The scope of this version: only callers who may read that scope see the version.';
+comment on column public.packet_versions.scope is 'The scope of this version: only callers who may read that scope see the '
+  'version.';
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
 comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
@@ -8925,13 +8718,12 @@ create policy packet_visibility on public.packet_versions as restrictive to l9_a
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
-comment on policy packet_visibility on public.packet_versions is
-  'A version is visible only to callers who may see its memory in its present state: a memory that moved to l-private hides all '
-  'its versions.';
-comment on policy definer_functions on public.packet_versions is
-  'The trigger that keeps versions reads the previous one; erasure counts them.';
-comment on policy definer_keeping on public.packet_versions is
-  'The trigger that keeps versions inserts them. Nobody may change one.';
+comment on policy packet_visibility on public.packet_versions is 'A version is visible only to callers who may see its memory in '
+  'its present state: a memory that moved to l-private hides all its versions.';
+comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions reads the previous one; '
+  'erasure counts them.';
+comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions inserts them. Nobody may change '
+  'one.';
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
@@ -8987,9 +8779,9 @@ begin
       o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
 end $$;
-comment on function packets.tg_packet_store__audit_update is
-  'Writes one audit row for each memory that was changed, and saves the state that a caller''s update replaced. An update that '
-  'changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write audit_log and versions.';
+comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, and saves '
+  'the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. '
+  'Definer: callers can''t write audit_log and versions.';
 
 create trigger _500_audit_update after update on public.packet_store referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__audit_update();
@@ -9033,9 +8825,9 @@ begin
   new.archived_at := whole.archived_at;
   return new;
 end $$;
-comment on function packets.tg_packet_store__check_part is
-  'Requires that the memory of which this one is a part, such as the document of a section, can be changed by the writer, is not '
-  'locked and has the same audience. The part expires and is archived with it.';
+comment on function packets.tg_packet_store__check_part is 'Requires that the memory of which this one is a part, such as the '
+  'document of a section, can be changed by the writer, is not locked and has the same audience. The part expires and is '
+  'archived with it.';
 
 create trigger _400_check_part
   before insert or update of envelope, packet_type, scope, project_id, branch, ttl on public.packet_store
@@ -9063,9 +8855,8 @@ begin
   end if;
   return case tg_op when 'DELETE' then old else new end;
 end $$;
-comment on function packets.tg_packet_store__keep_parts is
-  'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete it, to move '
-  'it to another one, or to change its kind.';
+comment on function packets.tg_packet_store__keep_parts is 'Refuses to take a part away from a memory that is locked, such as a '
+  'section from an approved document: to delete it, to move it to another one, or to change its kind.';
 
 create trigger _400_keep_parts before delete or update of envelope, packet_type on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
@@ -9087,8 +8878,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function packets.tg_packet_store__move_parts is
-  'Moves the parts of a memory, such as the sections of a document, to its new scope, project, branch and ttl.';
+comment on function packets.tg_packet_store__move_parts is 'Moves the parts of a memory, such as the sections of a document, to '
+  'its new scope, project, branch and ttl.';
 
 create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
   for each row when (
@@ -9129,8 +8920,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__supersede is
-  'Marks the memory that this one supersedes: status superseded, and superseded_by. The caller must be allowed to change it.';
+comment on function packets.tg_packet_store__supersede is 'Marks the memory that this one supersedes: status superseded, and '
+  'superseded_by. The caller must be allowed to change it.';
 
 create trigger _400_supersede before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
@@ -9155,8 +8946,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__check_successor is
-  'Requires that the memory which replaces this one exists, can be read by the writer and has the same scope, project and owner.';
+comment on function packets.tg_packet_store__check_successor is 'Requires that the memory which replaces this one exists, can be '
+  'read by the writer and has the same scope, project and owner.';
 
 create trigger _400_check_successor before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'superseded_by') execute function packets.tg_packet_store__check_successor();
@@ -9185,15 +8976,14 @@ create table ranking.audiences (
   unlisted double precision not null,
   counted_at timestamptz not null default now()
 );
-comment on table ranking.audiences is
-  'Unexpired memories that the same callers may read: their number and average length, counted by a job. audience_words holds '
-  'their words.';
+comment on table ranking.audiences is 'Unexpired memories that the same callers may read: their number and average length, '
+  'counted by a job. audience_words holds their words.';
 comment on column ranking.audiences.audience_id is 'packets.audience_id() of the columns that follow.';
 comment on column ranking.audiences.memories is 'The number of memories when they were counted.';
 comment on column ranking.audiences.sampled is 'The number of memories, the newest ones, whose words were counted.';
 comment on column ranking.audiences.average_length is 'Average word_count of these, at least 1.';
-comment on column ranking.audiences.unlisted is
-  'In how many of the sampled memories a word is assumed to occur that audience_words does not list.';
+comment on column ranking.audiences.unlisted is 'In how many of the sampled memories a word is assumed to occur that '
+  'audience_words does not list.';
 comment on column ranking.audiences.counted_at is 'Time of the count.';
 
 create index audiences_tenant_idx on ranking.audiences (tenant_id, scope, project_id);
@@ -9217,8 +9007,8 @@ create table ranking.audience_words (
   memories integer not null,
   primary key (audience_id, word)
 );
-comment on table ranking.audience_words is
-  'In how many of the sampled memories of an audience a word occurs. Rare words are not listed.';
+comment on table ranking.audience_words is 'In how many of the sampled memories of an audience a word occurs. Rare words are not '
+  'listed.';
 comment on column ranking.audience_words.audience_id is 'The audience.';
 comment on column ranking.audience_words.word is 'hashtext() of the word, so that no text of a memory stands here.';
 comment on column ranking.audience_words.memories is 'The number of sampled memories that hold the word.';
@@ -9226,8 +9016,8 @@ comment on column ranking.audience_words.memories is 'The number of sampled memo
 alter table ranking.audience_words enable row level security, force row level security;
 create policy word_search on ranking.audience_words for select to l9_searcher using (true);
 create policy worker_access on ranking.audience_words to l9_worker using (true);
-comment on policy word_search on ranking.audience_words is
-  'ranking.weigh_words() reads the words of audiences that ranking.audiences shows it.';
+comment on policy word_search on ranking.audience_words is 'ranking.weigh_words() reads the words of audiences that '
+  'ranking.audiences shows it.';
 comment on policy worker_access on ranking.audience_words is 'The job that counts words writes the counts.';
 grant select on ranking.audience_words to l9_searcher, l9_worker;
 grant insert, delete on ranking.audience_words to l9_worker;
@@ -9248,9 +9038,8 @@ begin atomic
   -- Only the audience's own memories decide when it is counted again, so that the time tells nothing about others.
   where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories) order by c.memories desc;
 end;
-comment on function ranking.stale_audiences is
-  'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly '
-  'change a weight.';
+comment on function ranking.stale_audiences is 'The audiences of at least 100 memories whose number has changed by a tenth since '
+  'they were counted. Smaller ones hardly change a weight.';
 
 -- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
 -- memories.
@@ -9286,8 +9075,8 @@ begin
   from unnest(sample) as s (words) cross join unnest(s.words) as w group by hashtext(w.lexeme)
   having count(*) >= greatest(2, 0.002 * cardinality(sample));
 end $$;
-comment on function ranking.count_audience is
-  'Counts the words of the newest 5,000 memories of an audience. Words that fewer than two of a thousand hold are not listed.';
+comment on function ranking.count_audience is 'Counts the words of the newest 5,000 memories of an audience. Words that fewer '
+  'than two of a thousand hold are not listed.';
 
 create function ranking.count_stale_audiences(at_most integer) returns integer
 language plpgsql volatile set search_path = '' as $$
@@ -9301,8 +9090,8 @@ begin
   end loop;
   return counted;
 end $$;
-comment on function ranking.count_stale_audiences is
-  'Counts the words of audiences that have changed, largest first; returns how many it counted.';
+comment on function ranking.count_stale_audiences is 'Counts the words of audiences that have changed, largest first; returns '
+  'how many it counted.';
 grant execute on function ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id to
   l9_worker;
 --! EndIncluded 080-ranking/010-audiences.sql
@@ -9311,20 +9100,20 @@ grant execute on function ranking.stale_audiences, ranking.count_audience, ranki
 -- the search for near-duplicates call weigh_words().
 
 create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
-comment on type ranking.word_weights is
-  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; their average '
-  'length in different words, and their number: as it was when they were last counted or, before that, at most 1,000.';
+comment on type ranking.word_weights is 'How much each word of a query tells: its inverse document frequency among memories that '
+  'the caller may read; their average length in different words, and their number: as it was when they were last counted or, '
+  'before that, at most 1,000.';
 
 create function ranking.word_weight(memories double precision, holders double precision) returns double precision
 language sql immutable parallel safe
 return ln(1 + (memories - least(holders, memories) + 0.5) / (least(holders, memories) + 0.5));
-comment on function ranking.word_weight is
-  'Inverse document frequency as BM25 has it: of a word that `holders` of so many memories hold.';
+comment on function ranking.word_weight is 'Inverse document frequency as BM25 has it: of a word that `holders` of so many '
+  'memories hold.';
 
 create function ranking.lexeme_query(lexeme text) returns tsquery language sql immutable parallel safe
 return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', '''''') || '''')::pg_catalog.tsquery;
-comment on function ranking.lexeme_query is
-  'The query for one word as it stands in a tsvector: it is not parsed or stemmed again.';
+comment on function ranking.lexeme_query is 'The query for one word as it stands in a tsvector: it is not parsed or stemmed '
+  'again.';
 
 -- Uses the counts of up to 200 audiences, the largest first; if nothing is counted yet, the newest 1,000 memories.
 create function ranking.weigh_words(lexemes text[], scopes text[] default null, project_id text default null)
@@ -9387,10 +9176,9 @@ begin
   into answer.weights, answer.average_length, answer.memories from weighed w;
   return answer;
 end $$;
-comment on function ranking.weigh_words is
-  'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the audiences '
-  'that it may read or, before they are counted, from the newest memories that it may read. Definer: it reads the counts, to '
-  'which callers have no grant.';
+comment on function ranking.weigh_words is 'Weights of words for the caller of a search in these scopes and this project (null: '
+  'all): from the counts of the audiences that it may read or, before they are counted, from the newest memories that it may '
+  'read. Definer: it reads the counts, to which callers have no grant.';
 --! EndIncluded 080-ranking/020-weigh-words.sql
 --! Included 080-ranking/030-find-by-words.sql
 -- Finds memories by weighed words, through the BM25 indexes. Searches, suggestions and the search for near-duplicates
@@ -9400,10 +9188,9 @@ create type ranking.word_filter as (
   scopes text[], project_id text, is_exact_place boolean, org_id uuid, user_id uuid, kinds text[], tag_keys text[],
   has_every_tag boolean, since timestamptz, until timestamptz, thread_id text, creator text, excluded_packet_id uuid,
   unchanged_since timestamptz, speaker text, fields packets.where_condition, branch text, hides_archived boolean);
-comment on type ranking.word_filter is
-  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly '
-  'project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and '
-  'of no branch. tag_keys: what wanted_tag_keys() returns.';
+comment on type ranking.word_filter is 'What memories a search by words finds, as values and never as SQL; null: no condition. '
+  'With is_exact_place those of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and '
+  'of no project, and those of branch and of no branch. tag_keys: what wanted_tag_keys() returns.';
 
 create function ranking.filter_condition(filter ranking.word_filter) returns text
 language sql stable parallel safe set search_path = ''
@@ -9429,23 +9216,21 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.hides_archived then '(p.archived_at is null or p.archived_at > now())' end,
   case when (filter.fields).path is not null then 'p.envelope operator(pg_catalog.@@) ($1.fields).path' end,
   case when (filter.fields).times is not null then 'packets.has_times(p.envelope, ($1.fields).times)' end);
-comment on function ranking.filter_condition is
-  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of l9_searcher '
-  'run no text of a caller. What is not asked for is left out, because planning takes longer than the scan.';
+comment on function ranking.filter_condition is 'The condition on packet_store p that a word_filter, as $1, states. It has none '
+  'of its values in it: functions of l9_searcher run no text of a caller. What is not asked for is left out, because planning '
+  'takes longer than the scan.';
 
 create function ranking.occurrences(rank real) returns double precision language sql immutable parallel safe
 return floor(1 / (1.64493406685 * (1.00000001 - rank)));
-comment on function ranking.occurrences is
-  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its occurrences, '
-  'divided by π²/6. ts_rank is many times faster than unnest().';
+comment on function ranking.occurrences is 'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the '
+  'sum of 1/n² over its occurrences, divided by π²/6. ts_rank is many times faster than unnest().';
 
 create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
 returns double precision
 language sql immutable parallel safe
 return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
-comment on function ranking.saturation is
-  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the text''s '
-  'length to the average.';
+comment on function ranking.saturation is 'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or '
+  '0 without the ratio of the text''s length to the average.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
@@ -9576,10 +9361,9 @@ begin
   found.scores := found.scores || newest.scores[:wanted - walked];
   return found;
 end $$;
-comment on function ranking.walk_words is
-  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is scanned until '
-  'it is certain that no other memory scores higher, because the order of the index depends on rows that the caller cannot read. '
-  'Only l9_searcher may call it.';
+comment on function ranking.walk_words is 'The memories of a bucket of tenants with the highest scores for weighed words (BM25 '
+  'with b = 0). The index is scanned until it is certain that no other memory scores higher, because the order of the index '
+  'depends on rows that the caller cannot read. Only l9_searcher may call it.';
 grant execute on function ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query,
   ranking.occurrences, ranking.saturation to l9_searcher;
 
@@ -9612,10 +9396,9 @@ begin
     select f.id from unnest(answer.ids, answer.scores) as f (id, score)
     order by f.score desc, f.id desc limit wanted);
 end $$;
-comment on function ranking.find_by_words is
-  'The memories that the caller may read and that match the filter, with the highest scores for these words, weighed as given. '
-  'Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. The answer does not: it shows '
-  'no score, and which memories it names is decided by what the caller may read.';
+comment on function ranking.find_by_words is 'The memories that the caller may read and that match the filter, with the highest '
+  'scores for these words, weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller '
+  'cannot read. The answer does not: it shows no score, and which memories it names is decided by what the caller may read.';
 grant execute on function ranking.weigh_words, ranking.find_by_words, ranking.word_weight, ranking.lexeme_query,
   ranking.occurrences, ranking.saturation to l9_agent, l9_admin, l9_platform_admin;
 
@@ -9629,8 +9412,8 @@ revoke create on schema ranking from l9_searcher;
 -- the model that serves.
 
 create function embeddings.max_dimensions() returns integer language sql immutable parallel safe return 1536;
-comment on function embeddings.max_dimensions is
-  'Dimensions of every stored vector and every query vector. Vectors of smaller models are padded with zeros.';
+comment on function embeddings.max_dimensions is 'Dimensions of every stored vector and every query vector. Vectors of smaller '
+  'models are padded with zeros.';
 
 create function embeddings.is_model_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$';
@@ -9655,32 +9438,30 @@ create table public.embedding_models (
   constraint embedding_state_one_each exclude using btree (state with =) where (state in ('serving', 'arriving'))
     deferrable initially deferred
 );
-comment on table public.embedding_models is
-  'Embedding models whose vectors are stored. A search compares vectors of one model only.';
+comment on table public.embedding_models is 'Embedding models whose vectors are stored. A search compares vectors of one model '
+  'only.';
 comment on column public.embedding_models.model is 'Name of the model. Each of its vectors carries this name.';
 comment on column public.embedding_models.created_at is 'Time when the model was registered.';
-comment on column public.embedding_models.dimensions is
-  'Number of dimensions of the model, at most 1536. Its vectors are padded with zeros to 1536 dimensions, which does not change '
-  'cosine similarities.';
-comment on column public.embedding_models.state is
-  'serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can '
-  'serve later; leaving: the vectors of this model are being deleted; null: none of these.';
+comment on column public.embedding_models.dimensions is 'Number of dimensions of the model, at most 1536. Its vectors are padded '
+  'with zeros to 1536 dimensions, which does not change cosine similarities.';
+comment on column public.embedding_models.state is 'serving: searches compare the vectors of this model; arriving: memories are '
+  'also embedded with this model, so that it can serve later; leaving: the vectors of this model are being deleted; null: none '
+  'of these.';
 comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
-comment on column public.embedding_models.relevance_midpoint is
-  'The cosine similarity of a query and a memory that means a relevance of 0.5.';
-comment on column public.embedding_models.relevance_slope is
-  'How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity - relevance_midpoint))).';
+comment on column public.embedding_models.relevance_midpoint is 'The cosine similarity of a query and a memory that means a '
+  'relevance of 0.5.';
+comment on column public.embedding_models.relevance_slope is 'How fast relevance rises with similarity: relevance is 1 / (1 + '
+  'exp(-relevance_slope * (similarity - relevance_midpoint))).';
 
-alter table public.embedding_models enable row level security;
-alter table public.embedding_models force row level security;
+alter table public.embedding_models enable row level security, force row level security;
 
 create policy scope_access on public.embedding_models for select to l9_agent, l9_admin, l9_platform_admin, l9_worker using (true);
 create policy worker_access on public.embedding_models for update to l9_worker using (true);
 create policy definer_functions on public.embedding_models to l9_owner using (true);
 comment on policy scope_access on public.embedding_models is 'The list of models is not secret.';
 comment on policy worker_access on public.embedding_models is 'Jobs change from one model to another.';
-comment on policy definer_functions on public.embedding_models is
-  'register_embedding_model() inserts rows, and drop_embedding_model() deletes them.';
+comment on policy definer_functions on public.embedding_models is 'register_embedding_model() inserts rows, and '
+  'drop_embedding_model() deletes them.';
 grant select on public.embedding_models to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (state, state_since) on public.embedding_models to l9_worker;
 
@@ -9689,8 +9470,8 @@ create trigger _900_notify after insert or update or delete on public.embedding_
 
 create function embeddings.serving_model() returns text language sql stable parallel safe set search_path = ''
 return (select m.model from public.embedding_models m where m.state = 'serving');
-comment on function embeddings.serving_model is
-  'The model whose vectors searches compare; null before a gateway has started for the first time.';
+comment on function embeddings.serving_model is 'The model whose vectors searches compare; null before a gateway has started for '
+  'the first time.';
 grant execute on function embeddings.serving_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 090-embeddings/010-embedding-models.sql
 --! Included 090-embeddings/020-pending-embeddings.sql
@@ -9712,18 +9493,17 @@ create table embeddings.pending_embeddings (
 
 create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
 create index pending_embeddings_turn_idx on embeddings.pending_embeddings (model, next_chunk, enqueued_at desc);
-comment on table embeddings.pending_embeddings is
-  'Queue of memories that wait for their vectors. A row is inserted in the transaction of the save and deleted in the '
-  'transaction that stores the vectors, so no memory is lost or embedded twice.';
-comment on column embeddings.pending_embeddings.model is
-  'The model that the memory waits for: the one that serves and, during a model change, also the one that arrives.';
-comment on column embeddings.pending_embeddings.leased_until is
-  'A job works on the memory until this time; after it, another job may lease the row.';
-comment on column embeddings.pending_embeddings.attempts is
-  'Number of times that the content of this memory was refused or failed.';
-comment on column embeddings.pending_embeddings.next_chunk is
-  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the content '
-  'first and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.';
+comment on table embeddings.pending_embeddings is 'Queue of memories that wait for their vectors. A row is inserted in the '
+  'transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.';
+comment on column embeddings.pending_embeddings.model is 'The model that the memory waits for: the one that serves and, during a '
+  'model change, also the one that arrives.';
+comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another '
+  'job may lease the row.';
+comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or '
+  'failed.';
+comment on column embeddings.pending_embeddings.next_chunk is '0: nothing is embedded yet. Above: the text as a whole has its '
+  'vector, as have the chunks before this one, of the content first and then of the steps. Chunks of a long memory are embedded '
+  'a few at a time, in turns with other memories.';
 comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
 
 call identity.keep_private('embeddings.pending_embeddings',
@@ -9742,9 +9522,8 @@ begin atomic
     set enqueued_at = clock_timestamp(), attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null,
       next_chunk = 0;
 end;
-comment on function embeddings.enqueue_memory is
-  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as if it was '
-  'queued now.';
+comment on function embeddings.enqueue_memory is 'Queues a memory that changed, for each model that serves or arrives. If it is '
+  'queued already, it begins again as if it was queued now.';
 --! EndIncluded 090-embeddings/020-pending-embeddings.sql
 --! Included 090-embeddings/030-stale-contexts.sql
 -- The queue of memories whose context must be made again. Triggers fill it, and the embedding job works through it.
@@ -9787,23 +9566,23 @@ alter table public.memory_contexts alter column context set statistics 0, alter 
 create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch)
   include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
-comment on table public.memory_contexts is
-  'Memories together with their predecessor in the thread, so that an answer is also found by the question before it. A '
-  'predecessor is used only if it has the same owner, scope and project: a caller who may read the row may read both memories.';
-comment on column public.memory_contexts.context_id is
-  'UUID version 7. A changed text gets a new context_id, because vectors refer to the text that they were made from.';
+comment on table public.memory_contexts is 'Memories together with their predecessor in the thread, so that an answer is also '
+  'found by the question before it. A predecessor is used only if it has the same owner, scope and project: a caller who may '
+  'read the row may read both memories.';
+comment on column public.memory_contexts.context_id is 'UUID version 7. A changed text gets a new context_id, because vectors '
+  'refer to the text that they were made from.';
 comment on column public.memory_contexts.packet_id is 'The memory.';
 comment on column public.memory_contexts.predecessor_id is 'The memory before it in the thread.';
-comment on column public.memory_contexts.context is
-  'The end of the predecessor (500 characters) and the beginning of the memory (2000). A search never shows it.';
+comment on column public.memory_contexts.context is 'The end of the predecessor (500 characters) and the beginning of the memory '
+  '(2000). A search never shows it.';
 comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.';
 comment on column public.memory_contexts.org_id is 'Org of both memories.';
 comment on column public.memory_contexts.user_id is 'User of both memories.';
 comment on column public.memory_contexts.project_id is 'Project of both memories.';
 comment on column public.memory_contexts.branch is 'The branch of the memory.';
 comment on column public.memory_contexts.scope is 'Scope of both memories.';
-comment on column public.memory_contexts.ttl is
-  'Time when the first of the two memories expires. After it nobody can read the row.';
+comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the '
+  'row.';
 comment on column public.memory_contexts.created_at is 'Time when the context was created.';
 
 call identity.protect_like_memories('public.memory_contexts', noun => 'context');
@@ -9812,8 +9591,8 @@ create policy worker_access on public.memory_contexts to l9_worker using (true);
 create policy definer_functions on public.memory_contexts to l9_owner using (true);
 
 comment on policy worker_access on public.memory_contexts is 'The embedding job writes contexts.';
-comment on policy definer_functions on public.memory_contexts is
-  'Triggers delete a context when one of its memories changes or is deleted.';
+comment on policy definer_functions on public.memory_contexts is 'Triggers delete a context when one of its memories changes or '
+  'is deleted.';
 grant select on public.memory_contexts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, branch, scope, ttl)
   on public.memory_contexts to l9_worker;
@@ -9830,9 +9609,8 @@ begin
   on conflict do nothing;
   return null;
 end $$;
-comment on function embeddings.tg_memory_contexts__list_stale is
-  'Queues a memory that lost its context, for example because its predecessor was deleted, so that it gets a new one. Definer: '
-  'callers cannot see that queue.';
+comment on function embeddings.tg_memory_contexts__list_stale is 'Queues a memory that lost its context, for example because its '
+  'predecessor was deleted, so that it gets a new one. Definer: callers cannot see that queue.';
 
 create trigger _900_list_stale after delete on public.memory_contexts referencing old table as old_rows
   for each statement execute function embeddings.tg_memory_contexts__list_stale();
@@ -9887,9 +9665,8 @@ end $$;
 
 create function embeddings.compared_vector_type() returns text language sql immutable parallel safe set search_path = ''
 return case when packets.is_embedded_engine() then 'extensions.vector' else 'extensions.halfvec' end;
-comment on function embeddings.compared_vector_type is
-  'The type of the vectors that searches compare: half precision on a server, where it takes half the space and is as fast. In '
-  'WebAssembly, half precision is several times slower.';
+comment on function embeddings.compared_vector_type is 'The type of the vectors that searches compare: half precision on a '
+  'server, where it takes half the space and is as fast. In WebAssembly, half precision is several times slower.';
 grant execute on function embeddings.compared_vector_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 -- Searches read this column. To take a vector out of the padded one, every distance would decompress 6 kB and convert 384
@@ -9908,8 +9685,8 @@ alter table public.memory_embeddings
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
-comment on table public.memory_embeddings is
-  'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are kept equal to those of the memory.';
+comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are '
+  'kept equal to those of the memory.';
 comment on column public.memory_embeddings.embedding_id is 'UUID version 7.';
 comment on column public.memory_embeddings.packet_id is 'The memory.';
 comment on column public.memory_embeddings.tenant_id is 'Tenant of the memory.';
@@ -9923,18 +9700,17 @@ comment on column public.memory_embeddings.correlation_id is 'Correlation id of 
 comment on column public.memory_embeddings.session_id is 'Session of the memory.';
 comment on column public.memory_embeddings.trace_id is 'Trace of the memory.';
 comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
-comment on column public.memory_embeddings.embedding_type is
-  'Type of the text that was embedded: content, context (the memory with its predecessor in the thread) or reasoning.';
+comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory '
+  'with its predecessor in the thread) or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
-comment on column public.memory_embeddings.vector is
-  'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
-comment on column public.memory_embeddings.compared_vector is
-  'The same vector in the dimensions of its model, as indexes hold it and searches compare it; set by a trigger. Of type halfvec '
-  'on a server, vector on the embedded engine.';
+comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never '
+  'sends it to clients.';
+comment on column public.memory_embeddings.compared_vector is 'The same vector in the dimensions of its model, as indexes hold '
+  'it and searches compare it; set by a trigger. Of type halfvec on a server, vector on the embedded engine.';
 comment on column public.memory_embeddings.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
 comment on column public.memory_embeddings.chunk_text is 'Text of a chunk; null for the whole.';
-comment on column public.memory_embeddings.context_id is
-  'The context that a vector of type context was made from, and with which it is deleted; null for all other types.';
+comment on column public.memory_embeddings.context_id is 'The context that a vector of type context was made from, and with '
+  'which it is deleted; null for all other types.';
 comment on column public.memory_embeddings.metadata is 'For a chunk: start and end, character offsets into the content.';
 
 create function embeddings.tg_memory_embeddings__shorten() returns trigger
@@ -9944,8 +9720,8 @@ begin
     (select m.dimensions from public.embedding_models m where m.model = new.model), embeddings.max_dimensions()));
   return new;
 end $$;
-comment on function embeddings.tg_memory_embeddings__shorten is
-  'Sets compared_vector from vector and the dimensions of the model.';
+comment on function embeddings.tg_memory_embeddings__shorten is 'Sets compared_vector from vector and the dimensions of the '
+  'model.';
 
 create trigger _100_shorten before insert or update of vector, compared_vector, model on public.memory_embeddings
   for each row execute function embeddings.tg_memory_embeddings__shorten();
@@ -9972,22 +9748,21 @@ grant delete, maintain on public.memory_embeddings to l9_worker;
 create function embeddings.embedding_type_name(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('%s(%s)', embeddings.compared_vector_type(), dimensions);
-comment on function embeddings.embedding_type_name is
-  'The type of the vectors of a model that searches compare, with its dimensions.';
+comment on function embeddings.embedding_type_name is 'The type of the vectors of a model that searches compare, with its '
+  'dimensions.';
 
 create function embeddings.embedding_expression(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('(compared_vector::%s)', embeddings.embedding_type_name(dimensions));
-comment on function embeddings.embedding_expression is
-  'The expression over memory_embeddings that the indexes of a model hold. A search must use the same expression.';
+comment on function embeddings.embedding_expression is 'The expression over memory_embeddings that the indexes of a model hold. '
+  'A search must use the same expression.';
 
 create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
   pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
-comment on function embeddings.embedding_index_name is
-  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null in the name of the function '
-  'that scans those of all buckets.';
+comment on function embeddings.embedding_index_name is 'Name of the index of a model for one embedding type and one bucket of '
+  'tenants. bucket is null in the name of the function that scans those of all buckets.';
 
 create function embeddings.embedding_indexes(model text) returns table (name text, condition text)
 language sql stable parallel safe set search_path = ''
@@ -9998,14 +9773,14 @@ begin atomic
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
   cross join pg_catalog.unnest(packets.tenant_buckets()) as b (bucket);
 end;
-comment on function embeddings.embedding_indexes is
-  'The indexes of a model: one for each embedding type and bucket of tenants. name: of the index; condition: its predicate.';
+comment on function embeddings.embedding_indexes is 'The indexes of a model: one for each embedding type and bucket of tenants. '
+  'name: of the index; condition: its predicate.';
 
 create function embeddings.nearest_function_name(model text, embedding_type text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type, null), 'hnsw_', 'nearest_');
-comment on function embeddings.nearest_function_name is
-  'Name of the function in the schema embeddings that scans the indexes of a model for one embedding type.';
+comment on function embeddings.nearest_function_name is 'Name of the function in the schema embeddings that scans the indexes of '
+  'a model for one embedding type.';
 
 -- Builds the source of the function, with one branch for each bucket of tenants.
 create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text) returns void
@@ -10045,11 +9820,9 @@ $body$ $sql$,
     embedding_type, model));
   execute format('grant execute on function %s to l9_agent, l9_admin, l9_platform_admin', signature);
 end $$;
-
-comment on function embeddings.create_nearest_function is
-  'Creates the function that scans the indexes of a model for one embedding type. It has one statement for each index, because '
-  'the planner must know the index, and PostgreSQL keeps their plans: planning over dozens of indexes takes a fifth as long as '
-  'the scan. The statements hold no text of a caller.';
+comment on function embeddings.create_nearest_function is 'Creates the function that scans the indexes of a model for one '
+  'embedding type. It has one statement for each index, because the planner must know the index, and PostgreSQL keeps their '
+  'plans: planning over dozens of indexes takes a fifth as long as the scan. The statements hold no text of a caller.';
 
 create function embeddings.default_relevance(model text, out midpoint real, out slope real)
 language sql immutable parallel safe set search_path = ''
@@ -10065,8 +9838,8 @@ begin atomic
     (4, '%', 0.15, 6)) as known (place, pattern, midpoint, slope)
   where default_relevance.model like known.pattern order by known.place limit 1;
 end;
-comment on function embeddings.default_relevance is
-  'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in embedding_models.';
+comment on function embeddings.default_relevance is 'The map from similarity to relevance that a model gets when it is '
+  'registered: midpoint and slope, as in embedding_models.';
 
 -- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
 -- harm.
@@ -10105,9 +9878,8 @@ begin
   perform embeddings.create_nearest_function(model, dimensions, t.kind)
   from unnest(embeddings.embedding_types()) as t (kind);
 end $$;
-comment on function public.register_embedding_model is
-  'Registers a model and creates its partial HNSW indexes and the functions that scan them. A second call changes nothing. '
-  'Errors: L9VAL. Definer: only the owner of the table can create indexes.';
+comment on function public.register_embedding_model is 'Registers a model and creates its partial HNSW indexes and the functions '
+  'that scan them. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
 grant execute on function embeddings.nearest_function_name, embeddings.embedding_index_name, embeddings.embedding_type_name,
   embeddings.embedding_expression to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model to l9_worker, l9_platform_admin;
@@ -10123,9 +9895,8 @@ return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') 
   from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")')
     with ordinality as step (text, place)
   where not identity.is_blank(step.text #>> '{}')) end;
-comment on function embeddings.reasoning_text is
-  'All texts in the steps of a reasoning trace, one on each line. Null if there are none, and for memories of other kinds. The '
-  'text is embedded beside the content, as type reasoning.';
+comment on function embeddings.reasoning_text is 'All texts in the steps of a reasoning trace, one on each line. Null if there '
+  'are none, and for memories of other kinds. The text is embedded beside the content, as type reasoning.';
 grant execute on function embeddings.reasoning_text to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 090-embeddings/070-reasoning-text.sql
 --! Included 090-embeddings/080-follow-packets.sql
@@ -10140,8 +9911,8 @@ begin
   where m.state in ('serving', 'arriving') order by n.packet_id, m.model;
   return null;
 end $$;
-comment on function embeddings.tg_packet_store__enqueue_embedding is
-  'Queues new memories for embedding. Definer: callers cannot see that queue.';
+comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new memories for embedding. Definer: callers cannot '
+  'see that queue.';
 
 create trigger _900_enqueue_embedding after insert on public.packet_store referencing new table as new_rows
   for each statement execute function embeddings.tg_packet_store__enqueue_embedding();
@@ -10171,10 +9942,9 @@ begin
   end if;
   return new;
 end $$;
-comment on function embeddings.tg_packet_store__embeddings_follow is
-  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory. Deletes the vectors when its '
-  'content changes, and those of its steps when a reasoning trace gets others, and queues it. Definer: callers cannot write '
-  'vectors.';
+comment on function embeddings.tg_packet_store__embeddings_follow is 'Keeps owner, project, branch, scope and expiry of the '
+  'vectors equal to those of the memory. Deletes the vectors when its content changes, and those of its steps when a reasoning '
+  'trace gets others, and queues it. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -10201,9 +9971,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function embeddings.tg_packet_store__contexts_follow is
-  'Deletes the context of a memory that changed and the context of its successor in the thread. Definer: callers cannot write '
-  'contexts.';
+comment on function embeddings.tg_packet_store__contexts_follow is 'Deletes the context of a memory that changed and the context '
+  'of its successor in the thread. Definer: callers cannot write contexts.';
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
@@ -10228,8 +9997,7 @@ create trigger _690_contexts_follow
 -- open while a provider answers.
 
 create function embeddings.lease_pending_embeddings(
-  model text, batch_size integer, lease interval, has_whole boolean default false)
-returns table (
+  model text, batch_size integer, lease interval, has_whole boolean default false) returns table (
   packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
 language sql volatile set search_path = ''
 begin atomic
@@ -10248,10 +10016,9 @@ begin atomic
     embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id, leased.next_chunk
   from leased join public.packet_store p on p.packet_id = leased.packet_id order by leased.next_chunk, leased.enqueued_at desc;
 end;
-comment on function embeddings.lease_pending_embeddings is
-  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those '
-  'that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces '
-  'it also returns the texts in their steps.';
+comment on function embeddings.lease_pending_embeddings is 'Leases up to batch_size memories that wait for this model: the '
+  'newest of those without a vector, or with has_whole of those that lack only chunks, the one with the fewest chunks so far '
+  'first. So a long memory holds up no other. For reasoning traces it also returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(
   model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean) returns void
@@ -10270,9 +10037,8 @@ begin atomic
     attempts = q.attempts + case when counts_as_attempt then 1 else 0 end
   from free f where q.packet_id = f.packet_id and q.model = postpone_embeddings.model;
 end;
-comment on function embeddings.postpone_embeddings is
-  'Ends the leases of memories and makes them due after a delay. counts_as_attempt: the content of the memory failed, not the '
-  'provider.';
+comment on function embeddings.postpone_embeddings is 'Ends the leases of memories and makes them due after a delay. '
+  'counts_as_attempt: the content of the memory failed, not the provider.';
 
 create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval) returns void
 language sql volatile set search_path = ''
@@ -10285,18 +10051,16 @@ begin atomic
   update embeddings.pending_embeddings q set leased_until = now() + lease
   from free f where q.packet_id = f.packet_id and q.model = renew_embedding_leases.model;
 end;
-comment on function embeddings.renew_embedding_leases is
-  'Extends the leases of memories that a job still works on. Leases are short and renewed, so that another process soon takes '
-  'over from one that died.';
+comment on function embeddings.renew_embedding_leases is 'Extends the leases of memories that a job still works on. Leases are '
+  'short and renewed, so that another process soon takes over from one that died.';
 
 create function embeddings.release_embedding_leases() returns void
 language sql volatile set search_path = ''
 begin atomic
   update embeddings.pending_embeddings q set leased_until = null where q.leased_until is not null;
 end;
-comment on function embeddings.release_embedding_leases is
-  'Ends all leases. A process that is alone on its database calls it at its start, when every lease belongs to a process that '
-  'died.';
+comment on function embeddings.release_embedding_leases is 'Ends all leases. A process that is alone on its database calls it at '
+  'its start, when every lease belongs to a process that died.';
 
 create function embeddings.enqueue_missing_embeddings(model text) returns bigint
 language sql volatile set search_path = ''
@@ -10315,9 +10079,9 @@ begin atomic
   )
   select count(*) from enqueued;
 end;
-comment on function embeddings.enqueue_missing_embeddings is
-  'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that begins to serve '
-  'or to arrive, and memories that were saved while no gateway knew the model.';
+comment on function embeddings.enqueue_missing_embeddings is 'Queues every memory without a vector of this model, and returns '
+  'how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew '
+  'the model.';
 
 create function embeddings.count_waiting(ids uuid[]) returns bigint
 language sql stable security definer set search_path = ''
@@ -10330,9 +10094,8 @@ begin atomic
     and ((me).role = 'l9_platform_admin'
       or identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope));
 end;
-comment on function embeddings.count_waiting is
-  'How many of these memories wait for their vectors of the serving model; those that the caller may not read do not count. '
-  'Definer: it reads the queue, to which callers have no grant.';
+comment on function embeddings.count_waiting is 'How many of these memories wait for their vectors of the serving model; those '
+  'that the caller may not read do not count. Definer: it reads the queue, to which callers have no grant.';
 grant execute on function embeddings.count_waiting to l9_agent, l9_admin, l9_platform_admin;
 
 create function embeddings.embedding_backlog() returns table (pending bigint, failing bigint, oldest_seconds double precision)
@@ -10343,9 +10106,8 @@ begin atomic
   from embeddings.pending_embeddings q
   where q.model = embeddings.serving_model();
 end;
-comment on function embeddings.embedding_backlog is
-  'The queue of the model that serves. pending: memories that wait; failing: those of them that failed before; oldest_seconds: '
-  'age of the oldest row.';
+comment on function embeddings.embedding_backlog is 'The queue of the model that serves. pending: memories that wait; failing: '
+  'those of them that failed before; oldest_seconds: age of the oldest row.';
 
 create function embeddings.has_due_embeddings(models text[]) returns boolean language sql stable set search_path = ''
 return cardinality(models) > 0 and (
@@ -10353,8 +10115,8 @@ return cardinality(models) > 0 and (
     select from embeddings.pending_embeddings q
     where q.model = any (models) and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()))
   or exists (select from embeddings.stale_contexts));
-comment on function embeddings.has_due_embeddings is
-  'True if a memory that waits for one of these models can be leased, or if a memory has lost its context.';
+comment on function embeddings.has_due_embeddings is 'True if a memory that waits for one of these models can be leased, or if a '
+  'memory has lost its context.';
 grant execute on function embeddings.has_due_embeddings, embeddings.lease_pending_embeddings, embeddings.postpone_embeddings,
   embeddings.renew_embedding_leases, embeddings.release_embedding_leases, embeddings.enqueue_missing_embeddings,
   embeddings.embedding_backlog to l9_worker;
@@ -10367,8 +10129,8 @@ grant execute on function embeddings.has_due_embeddings, embeddings.lease_pendin
 create function embeddings.context_text(predecessor text, content text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
-comment on function embeddings.context_text is
-  'The end of the predecessor (500 characters) and the beginning of the memory (2000), so that a small model reads both.';
+comment on function embeddings.context_text is 'The end of the predecessor (500 characters) and the beginning of the memory '
+  '(2000), so that a small model reads both.';
 
 create function embeddings.requeue_stale_contexts() returns void
 language sql volatile set search_path = ''
@@ -10403,8 +10165,8 @@ return one.thread_id = other.thread_id and one.tenant_id = other.tenant_id and o
   and one.project_id is not distinct from other.project_id
   and one.org_id is not distinct from other.org_id
   and one.user_id is not distinct from other.user_id;
-comment on function embeddings.is_same_thread is
-  'True if two memories belong to one thread and are visible to the same callers. Memories of another scope form another thread.';
+comment on function embeddings.is_same_thread is 'True if two memories belong to one thread and are visible to the same callers. '
+  'Memories of another scope form another thread.';
 
 create function embeddings.thread_neighbour(memory public.packet_store, is_before boolean) returns uuid
 language plpgsql stable set search_path = '' as $$
@@ -10427,8 +10189,8 @@ begin
       and p.org_id is not distinct from memory.org_id and p.user_id is not distinct from memory.user_id
     order by p."timestamp", p.packet_id limit 1);
 end $$;
-comment on function embeddings.thread_neighbour is
-  'The memory before or after this one in its thread, among those visible to the same callers; null if there is none.';
+comment on function embeddings.thread_neighbour is 'The memory before or after this one in its thread, among those visible to '
+  'the same callers; null if there is none.';
 
 -- Locks the memory and its predecessor without waiting for other writers, and writes a context only if it differs
 -- from the present one.
@@ -10492,9 +10254,9 @@ begin
     return next;
   end loop;
 end $$;
-comment on function embeddings.refresh_contexts is
-  'Creates the contexts of memories and returns the texts to embed; context is null for a memory without a predecessor. is_busy: '
-  'the memory or its predecessor is being changed or was deleted, and the job must try again.';
+comment on function embeddings.refresh_contexts is 'Creates the contexts of memories and returns the texts to embed; context is '
+  'null for a memory without a predecessor. is_busy: the memory or its predecessor is being changed or was deleted, and the job '
+  'must try again.';
 grant execute on function embeddings.context_text, embeddings.requeue_stale_contexts, embeddings.refresh_contexts,
   embeddings.is_same_thread, embeddings.thread_neighbour to l9_worker;
 --! EndIncluded 090-embeddings/100-refresh-contexts.sql
@@ -10519,9 +10281,9 @@ begin atomic
   cross join lateral (select v.place - case when first_chunk = 0 then 1 else 0 end) as c (place)
   where p.packet_id = insert_vectors.packet_id and v.vector is not null on conflict do nothing;
 end;
-comment on function embeddings.insert_vectors is
-  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks '
-  'from that one on. Null: the model knows no piece of that text. The caller must hold a lock on the memory.';
+comment on function embeddings.insert_vectors is 'Inserts vectors of a memory: that of the whole and then those of its chunks, '
+  'or with first_chunk only those of its chunks from that one on. Null: the model knows no piece of that text. The caller must '
+  'hold a lock on the memory.';
 
 -- The memory is locked and its content compared by hash, so that no vector of a former text is stored.
 create function embeddings.store_embeddings(
@@ -10554,10 +10316,9 @@ begin
   where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
   return true;
 end $$;
-comment on function embeddings.store_embeddings is
-  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, '
-  'in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false and stores nothing if the '
-  'content has changed since it was leased.';
+comment on function embeddings.store_embeddings is 'Stores the vectors of a memory, first that of the whole and then those of '
+  'its chunks, and removes the memory from the queue, in one transaction. With chunks_follow it stays in the queue, for '
+  'store_chunks(). Returns false and stores nothing if the content has changed since it was leased.';
 
 -- The memory is locked as by store_embeddings(); what its queue entry says next is written in the same transaction.
 create function embeddings.store_chunks(
@@ -10588,10 +10349,10 @@ begin
   where q.packet_id = store_chunks.packet_id and q.model = store_chunks.model;
   return true;
 end $$;
-comment on function embeddings.store_chunks is
-  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where next_chunk '
-  'waits. If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts the chunks of its '
-  'content. Returns false and stores nothing if the content or the steps have changed since they were leased.';
+comment on function embeddings.store_chunks is 'Stores the vectors of some chunks of a memory, from first_chunk on, and returns '
+  'the memory to the queue, where next_chunk waits. If next_chunk is null these were the last: the memory leaves the queue, and '
+  'chunk_count counts the chunks of its content. Returns false and stores nothing if the content or the steps have changed since '
+  'they were leased.';
 
 create function embeddings.store_reasoning(
   packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
@@ -10611,10 +10372,9 @@ begin
     store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
   return true;
 end $$;
-comment on function embeddings.store_reasoning is
-  'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() '
-  'follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the '
-  'queue.';
+comment on function embeddings.store_reasoning is 'Stores the vectors of the steps of a reasoning trace, first that of the whole '
+  'and then those of its chunks; store_vectors() follows in the same statement. Returns false and stores nothing if the steps '
+  'have changed; the memory then stays in the queue.';
 
 -- Locks the memory and its context, stores the vector of the context, and leaves the others to store_embeddings().
 create function embeddings.store_vectors(
@@ -10646,9 +10406,9 @@ begin
   return embeddings.store_embeddings(
     packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
 end $$;
-comment on function embeddings.store_vectors is
-  'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores nothing if one of '
-  'the two memories has changed since its text was read; the memory then stays in the queue.';
+comment on function embeddings.store_vectors is 'Does what store_embeddings() does, and stores the vector of the memory''s '
+  'context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then '
+  'stays in the queue.';
 grant execute on function embeddings.insert_vectors, embeddings.store_embeddings, embeddings.store_chunks,
   embeddings.store_reasoning, embeddings.store_vectors to l9_worker;
 --! EndIncluded 090-embeddings/110-store-vectors.sql
@@ -10662,13 +10422,12 @@ create table embeddings.embedding_changes (
   memories_to_embed bigint not null,
   constraint embedding_change_not_negative check (memories_to_embed >= 0)
 );
-comment on table embeddings.embedding_changes is
-  'Size of the model change that is under way. It is a table of its own because it counts the memories of all tenants, and '
-  'callers may read embedding_models.';
+comment on table embeddings.embedding_changes is 'Size of the model change that is under way. It is a table of its own because '
+  'it counts the memories of all tenants, and callers may read embedding_models.';
 comment on column embeddings.embedding_changes.model is 'The model that arrives.';
 comment on column embeddings.embedding_changes.began_at is 'Time when the change began.';
-comment on column embeddings.embedding_changes.memories_to_embed is
-  'Number of memories that had no vector of this model when the change began.';
+comment on column embeddings.embedding_changes.memories_to_embed is 'Number of memories that had no vector of this model when '
+  'the change began.';
 
 call identity.keep_private('embeddings.embedding_changes',
   jobs => 'Jobs change from one model to another.',
@@ -10702,9 +10461,8 @@ begin
   end if;
   return serving;
 end $$;
-comment on function embeddings.adopt_embedding_model is
-  'Called at the start of a gateway. The model begins to serve if no model serves, or if there is no memory yet. Returns the '
-  'model that serves.';
+comment on function embeddings.adopt_embedding_model is 'Called at the start of a gateway. The model begins to serve if no model '
+  'serves, or if there is no memory yet. Returns the model that serves.';
 
 create function embeddings.begin_embedding_change(model text, dimensions integer) returns bigint
 language plpgsql volatile set search_path = '' as $$
@@ -10730,9 +10488,9 @@ begin
   on conflict on constraint embedding_changes_pkey do update set memories_to_embed = greatest(c.memories_to_embed, missing);
   return missing;
 end $$;
-comment on function embeddings.begin_embedding_change is
-  'Begins a change to another model, which then arrives: every memory, and every new one, is queued for it. A second call '
-  'continues the change. Returns the number of memories that wait. Errors: L9VAL.';
+comment on function embeddings.begin_embedding_change is 'Begins a change to another model, which then arrives: every memory, '
+  'and every new one, is queued for it. A second call continues the change. Returns the number of memories that wait. Errors: '
+  'L9VAL.';
 
 create function embeddings.embedding_change()
 returns table (model text, serving text, to_embed bigint, remaining bigint, refused bigint)
@@ -10745,9 +10503,8 @@ begin atomic
   left join embeddings.pending_embeddings q on q.model = m.model
   where m.state = 'arriving' group by m.model;
 end;
-comment on function embeddings.embedding_change is
-  'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those of them that '
-  'failed. No row if no change is under way.';
+comment on function embeddings.embedding_change is 'Progress of the model change. to_embed: all memories to embed; remaining: '
+  'those that still wait; refused: those of them that failed. No row if no change is under way.';
 
 -- Counts, under a lock, the memories that would no longer be found by meaning, and switches only if they are few
 -- enough.
@@ -10789,9 +10546,9 @@ begin
   delete from embeddings.embedding_changes c where c.model = switch_embedding_model.model;
   return 0;
 end $$;
-comment on function embeddings.switch_embedding_model is
-  'Makes the arriving model serve, in one update, if at most allow_missing memories can no longer be found by meaning '
-  'afterwards, and returns 0. Otherwise it changes nothing and returns the number of those memories. Errors: L9VAL.';
+comment on function embeddings.switch_embedding_model is 'Makes the arriving model serve, in one update, if at most '
+  'allow_missing memories can no longer be found by meaning afterwards, and returns 0. Otherwise it changes nothing and returns '
+  'the number of those memories. Errors: L9VAL.';
 
 create function embeddings.abandon_embedding_change() returns text
 language plpgsql volatile set search_path = '' as $$
@@ -10805,9 +10562,8 @@ begin
   delete from embeddings.embedding_changes c where c.model = abandoned;
   return abandoned;
 end $$;
-comment on function embeddings.abandon_embedding_change is
-  'Abandons the change that is under way; the vectors made for it will be deleted. Returns the model, or null if no change was '
-  'under way.';
+comment on function embeddings.abandon_embedding_change is 'Abandons the change that is under way; the vectors made for it will '
+  'be deleted. Returns the model, or null if no change was under way.';
 grant execute on function embeddings.adopt_embedding_model, embeddings.begin_embedding_change, embeddings.embedding_change,
   embeddings.switch_embedding_model, embeddings.abandon_embedding_change to l9_worker;
 --! EndIncluded 090-embeddings/130-change-model.sql
@@ -10832,9 +10588,8 @@ begin atomic
   -- There is no aggregate max(uuid).
   select count(*), (array_agg(d.packet_id order by d.packet_id desc))[1] from deleted d;
 end;
-comment on function embeddings.drop_leaving_vectors is
-  'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: the number '
-  'of deleted vectors; last_packet_id: pass it to the next call.';
+comment on function embeddings.drop_leaving_vectors is 'Deletes up to batch_size vectors of a model that leaves, in order of '
+  'packet_id and after the one given. dropped: the number of deleted vectors; last_packet_id: pass it to the next call.';
 
 -- A model goes only once its vectors are gone: first its indexes and functions, then its row.
 create function embeddings.drop_embedding_model(model text) returns boolean
@@ -10865,9 +10620,8 @@ begin
   delete from public.embedding_models m where m.model = drop_embedding_model.model;
   return true;
 end $$;
-comment on function embeddings.drop_embedding_model is
-  'Drops the indexes, the functions and the row of a model that leaves. Returns false if the model still has vectors or does not '
-  'leave. Definer: only the owner of the table can drop indexes.';
+comment on function embeddings.drop_embedding_model is 'Drops the indexes, the functions and the row of a model that leaves. '
+  'Returns false if the model still has vectors or does not leave. Definer: only the owner of the table can drop indexes.';
 grant execute on function embeddings.drop_leaving_vectors, embeddings.drop_embedding_model to l9_worker;
 --! EndIncluded 090-embeddings/140-drop-model.sql
 --! Included 100-duplicates/010-save-result.sql
@@ -10880,9 +10634,8 @@ comment on column public.similar_memory.packet_id is 'The near-duplicate memory.
 comment on column public.similar_memory.similarity is 'The similarity, from 0 to 1; 1 means the same words.';
 
 create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
-comment on type public.save_result is
-  'The answer of a save: its status, the memory''s row after the save, and near-duplicates, most similar first (null if they '
-  'were not searched for).';
+comment on type public.save_result is 'The answer of a save: its status, the memory''s row after the save, and near-duplicates, '
+  'most similar first (null if they were not searched for).';
 comment on column public.save_result.status is 'inserted, updated or skipped_dedupe.';
 comment on column public.save_result.memory is 'The memory''s row after the save.';
 comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
@@ -10904,16 +10657,15 @@ create table duplicates.telling_words (
   constraint telling_word_class_known check (class in (
     'negation', 'number', 'date', 'time', 'unit', 'instead', 'prefix', 'prefixes', 'suffix', 'suffixes', 'marker'))
 );
-comment on table duplicates.telling_words is
-  'Words that change what a text says: two texts that differ in one of them are no near-duplicates.';
+comment on table duplicates.telling_words is 'Words that change what a text says: two texts that differ in one of them are no '
+  'near-duplicates.';
 comment on column duplicates.telling_words.word is 'The word in lower case; a * at the end stands for any ending.';
 comment on column duplicates.telling_words.language is 'The language, as a code of two letters; mul for several.';
-comment on column duplicates.telling_words.class is
-  'negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; prefix, suffix: '
-  'what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the other; marker: frequent words by '
-  'which a language is known.';
-comment on column duplicates.telling_words.means is
-  'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and on/2.';
+comment on column duplicates.telling_words.class is 'negation, number, date (weekdays and months), time, unit; instead: words of '
+  'which one replaces the other; prefix, suffix: what makes the opposite of the rest of a word; prefixes, suffixes: of which one '
+  'replaces the other; marker: frequent words by which a language is known.';
+comment on column duplicates.telling_words.means is 'Words of the same meaning are the same word. Of instead, prefixes and '
+  'suffixes: group and side, as in on/1 and on/2.';
 comment on column duplicates.telling_words.is_shared is 'True if the word means something else in another language.';
 
 alter table duplicates.telling_words enable row level security, force row level security;
@@ -11255,13 +11007,12 @@ where w.word <> '' on conflict do nothing;
 -- calls compare_words() for each candidate.
 
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
-comment on function duplicates.max_parsed_chars is
-  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
+comment on function duplicates.max_parsed_chars is 'How many characters are parsed into words at once: a longer text may have '
+  'more words than fit into one tsvector.';
 
 create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
-comment on function duplicates.max_compared_chars is
-  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates '
-  'are found.';
+comment on function duplicates.max_compared_chars is 'The greatest length of a text, in characters, that is compared with others '
+  'word by word. Of longer ones only exact duplicates are found.';
 
 create function duplicates.distinct_words(content text) returns text[]
 language sql stable parallel safe strict set search_path = ''
@@ -11279,13 +11030,13 @@ return case
       pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
-comment on function duplicates.distinct_words is
-  'The distinct words of a text in lower case; for scripts without spaces, its characters.';
+comment on function duplicates.distinct_words is 'The distinct words of a text in lower case; for scripts without spaces, its '
+  'characters.';
 
 create type duplicates.used_word as (place integer, word text, spelling text, is_start boolean, is_flag boolean, adjoins boolean);
-comment on type duplicates.used_word is
-  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence begins with it, '
-  'whether it is an option of a command, and whether nothing stands between it and the character before.';
+comment on type duplicates.used_word is 'A word where it stands in a text: its place, the word in lower case and as it is '
+  'written, whether a sentence begins with it, whether it is an option of a command, and whether nothing stands between it and '
+  'the character before.';
 
 create function duplicates.plain_text(content text) returns text
 language plpgsql immutable parallel safe strict set search_path = '' as $$
@@ -11316,9 +11067,8 @@ begin
   end if;
   return regexp_replace(content, '\mcannot\M', 'can not', 'gi');
 end $$;
-comment on function duplicates.plain_text is
-  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of scripts '
-  'without spaces apart.';
+comment on function duplicates.plain_text is 'A text in one form: digits of every script as ASCII, without marks and joiners, '
+  'contractions in full, characters of scripts without spaces apart.';
 
 create function duplicates.used_words(content text) returns duplicates.used_word[]
 language sql immutable parallel safe strict set search_path = ''
@@ -11526,18 +11276,17 @@ begin atomic
           left(b.word, at) || substr(b.word, at + 2, 1) || regexp_replace(substr(b.word, at + 3), '^z', 'r'),
           left(b.word, at) || regexp_replace(substr(b.word, at + 3), '^z', 'r')));
 end;
-comment on function duplicates.compare_used_words is
-  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; frequent '
-  'words weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, a '
-  'name or the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar '
-  'they are.';
+comment on function duplicates.compare_used_words is 'How much of their words two texts share, from 0 to 1: the Jaccard index of '
+  'stems, without regard to word order; frequent words weigh half. is_distinguished: the words that differ hold a negation or '
+  'its prefix, a number, a unit, a date, a time, a name or the opposite of one another, or two words have changed places, so '
+  'that the texts don''t say the same, however similar they are.';
 
 create function duplicates.compare_words(
   one text, other text, language text default 'english', out similarity real, out is_distinguished boolean) returns record
 language sql stable parallel safe strict set search_path = ''
 return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used_words(other), language);
-comment on function duplicates.compare_words is
-  'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
+comment on function duplicates.compare_words is 'compare_used_words() of two texts, whose words are stemmed by the rules of a '
+  'language.';
 grant execute on function duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words,
   duplicates.plain_text, duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words to
   l9_agent, l9_admin;
@@ -11547,9 +11296,8 @@ grant execute on function duplicates.max_parsed_chars, duplicates.max_compared_c
 
 create function duplicates.similarity_threshold() returns real language sql immutable parallel safe set search_path = ''
 return 0.75;
-comment on function duplicates.similarity_threshold is
-  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was '
-  'judged on.';
+comment on function duplicates.similarity_threshold is 'The lowest similarity at which two memories count as near-duplicates. '
+  'docs/explanation/duplicates.md lists the pairs it was judged on.';
 
 -- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
 -- meaning.
@@ -11672,10 +11420,9 @@ begin
   from compared c
   where c.similarity >= duplicates.similarity_threshold() order by c.similarity desc, c.packet_id limit max_candidates;
 end $$;
-comment on function duplicates.find_similar is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar '
-  'first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a negation, a '
-  'value or an opposite is not one.';
+comment on function duplicates.find_similar is 'Near-duplicates of a text among memories of one owner, scope, project, branch '
+  'and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning. A '
+  'text whose differing words hold a negation, a value or an opposite is not one.';
 grant execute on function duplicates.similarity_threshold, duplicates.find_similar to l9_agent, l9_admin;
 --! EndIncluded 100-duplicates/030-find-similar.sql
 --! Included 100-duplicates/040-similar-to-memory.sql
@@ -11691,8 +11438,8 @@ return coalesce((
     p.envelope ->> 'content', p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id, p.packet_id,
     content_vector, model) s
   where p.packet_id = similar_to_memory.packet_id), '{}');
-comment on function duplicates.similar_to_memory is
-  'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
+comment on function duplicates.similar_to_memory is 'The result of find_similar for a saved memory. The gateway reports it after '
+  'a save with on_similar keep.';
 grant execute on function duplicates.similar_to_memory to l9_agent, l9_admin;
 --! EndIncluded 100-duplicates/040-similar-to-memory.sql
 --! Included 100-duplicates/050-merge-into.sql
@@ -11747,10 +11494,9 @@ begin
   end;
   return answer;
 end $$;
-comment on function duplicates.merge_into is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a field the '
-  'newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if '
-  'the two can''t be merged.';
+comment on function duplicates.merge_into is 'Merges a save into a near-duplicate memory, as an update by that memory''s writer: '
+  'the longer text wins, and of a field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe '
+  'if nothing is new; the result is null if the two can''t be merged.';
 grant execute on function duplicates.merge_into to l9_agent, l9_admin;
 --! EndIncluded 100-duplicates/050-merge-into.sql
 --! Included 100-duplicates/060-resolve-similar.sql
@@ -11818,9 +11564,8 @@ begin
   end loop;
   return answer;
 end $$;
-comment on function duplicates.resolve_similar is
-  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; '
-  'messages are only reported. Without a status the memory has to be inserted.';
+comment on function duplicates.resolve_similar is 'Handles near-duplicates for save_memory: reports them and, with on_similar '
+  'skip or merge, answers with a status if it can; messages are only reported. Without a status the memory has to be inserted.';
 grant execute on function duplicates.resolve_similar to l9_agent, l9_admin;
 --! EndIncluded 100-duplicates/060-resolve-similar.sql
 --! Included 110-importance/010-memory-access-log.sql
@@ -11833,9 +11578,8 @@ begin
   perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
   return null;
 end $$;
-comment on function importance.tg_memory_access_log__append_only is
-  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; '
-  'this log serves learning, and audit_log is the evidence.';
+comment on function importance.tg_memory_access_log__append_only is 'Refuses every UPDATE, DELETE and TRUNCATE. It is not the '
+  'guard of audit_log because that one also refuses to drop partitions; this log serves learning, and audit_log is the evidence.';
 
 -- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
 create table importance.memory_access_log (
@@ -11863,29 +11607,28 @@ create table importance.memory_access_log (
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
-comment on table importance.memory_access_log is
-  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. Append-only; it '
-  'holds ids and numbers but no texts, with one partition a month.';
+comment on table importance.memory_access_log is 'Which agent saw which memory, fact, relationship or archive, and when. '
+  'Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
 comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
 comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
-comment on column importance.memory_access_log.xid is
-  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
-comment on column importance.memory_access_log.target_type is
-  'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
+comment on column importance.memory_access_log.xid is 'The transaction that wrote the row. Rows are rolled up in this order, '
+  'once no earlier transaction is in progress.';
+comment on column importance.memory_access_log.target_type is 'The type of the target: memory, fact, relationship or archive. '
+  'Lessons and summaries are memories.';
 comment on column importance.memory_access_log.target_id is 'The id of the target.';
 comment on column importance.memory_access_log.agent_id is 'The caller.';
-comment on column importance.memory_access_log.access_context is
-  'search if the target was among the hits of a search; get if it was read in full.';
+comment on column importance.memory_access_log.access_context is 'search if the target was among the hits of a search; get if it '
+  'was read in full.';
 comment on column importance.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1.';
-comment on column importance.memory_access_log.audit_id is
-  'The id of the search in audit_log, and of the text of its query if the tenant keeps those.';
+comment on column importance.memory_access_log.audit_id is 'The id of the search in audit_log, and of the text of its query if '
+  'the tenant keeps those.';
 comment on column importance.memory_access_log.tenant_id is 'The tenant of the caller.';
 comment on column importance.memory_access_log.org_id is 'The org that the caller acted for.';
 comment on column importance.memory_access_log.user_id is 'The user that the caller acted for.';
 comment on column importance.memory_access_log.project_id is 'The project of the target at the time of the access.';
 comment on column importance.memory_access_log.scope is 'The scope of the target at the time of the access.';
-comment on column importance.memory_access_log.is_admin is
-  'True if the caller was an administrator, who is not restricted by org and user.';
+comment on column importance.memory_access_log.is_admin is 'True if the caller was an administrator, who is not restricted by '
+  'org and user.';
 
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
@@ -11894,10 +11637,10 @@ alter policy user_visibility on importance.memory_access_log using (
   user_id is not distinct from (select identity.current_user_id()));
 create policy own_accesses on importance.memory_access_log as restrictive for select to l9_agent
   using (agent_id = (select identity.current_caller()));
-comment on policy org_isolation on importance.memory_access_log is
-  'What an agent did for one org is hidden from it while it acts for another, or for none.';
-comment on policy user_visibility on importance.memory_access_log is
-  'What an agent did for one user is hidden from it while it acts for another, or for none.';
+comment on policy org_isolation on importance.memory_access_log is 'What an agent did for one org is hidden from it while it '
+  'acts for another, or for none.';
+comment on policy user_visibility on importance.memory_access_log is 'What an agent did for one user is hidden from it while it '
+  'acts for another, or for none.';
 comment on policy own_accesses on importance.memory_access_log is 'Agents see their own accesses only, never who else read what.';
 
 create policy worker_access on importance.memory_access_log for select to l9_worker using (true);
@@ -11906,8 +11649,8 @@ create policy definer_functions on importance.memory_access_log for select to l9
 
 comment on policy worker_access on importance.memory_access_log is 'The roll-up job reads the log.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
-comment on policy definer_functions on importance.memory_access_log is
-  'The audit triggers of feedback and drop_access_partition() read the log.';
+comment on policy definer_functions on importance.memory_access_log is 'The audit triggers of feedback and '
+  'drop_access_partition() read the log.';
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
@@ -11946,11 +11689,10 @@ begin
     and identity.has_project(me, a.project_id);
   return access_ids;
 end $$;
-comment on function importance.log_accesses is
-  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same order. It writes '
-  'nothing when an operator reads another tenant, because that is not use. Definer: callers can''t insert there. Whatever a '
-  'caller could forge with it concerns only itself and its own scopes, and roll_up_accesses counts a row only if the memory or '
-  'fact agrees with it.';
+comment on function importance.log_accesses is 'Writes what the caller was shown to the access log, in one statement, and '
+  'returns the access ids in the same order. It writes nothing when an operator reads another tenant, because that is not use. '
+  'Definer: callers can''t insert there. Whatever a caller could forge with it concerns only itself and its own scopes, and '
+  'roll_up_accesses counts a row only if the memory or fact agrees with it.';
 grant execute on function importance.log_accesses to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 110-importance/020-log-accesses.sql
 --! Included 110-importance/025-text-hash-at.sql
@@ -11963,9 +11705,8 @@ return coalesce(
   (select packets.content_hash(v.content) from public.packet_versions v
    where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at order by v.valid_until, v.version_id limit 1),
   (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
-comment on function importance.text_hash_at is
-  'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs don''t read '
-  'versions. Not executable by callers.';
+comment on function importance.text_hash_at is 'The content_hash of the text that a memory had at a time; null for a memory that '
+  'does not exist. Definer: jobs don''t read versions. Not executable by callers.';
 grant execute on function importance.text_hash_at to l9_worker;
 --! EndIncluded 110-importance/025-text-hash-at.sql
 --! Included 110-importance/030-memory-feedback.sql
@@ -11997,8 +11738,8 @@ begin
   new.content_hash := importance.text_hash_at(new.packet_id, uuid_extract_timestamp(new.access_id));
   return new;
 end $$;
-comment on function importance.tg_memory_feedback__stamp_text is
-  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see all versions.';
+comment on function importance.tg_memory_feedback__stamp_text is 'Records which text the vote is for: the one that the memory '
+  'had when it was shown. Definer: callers don''t see all versions.';
 
 create function importance.tg_memory_feedback__audit() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -12010,11 +11751,10 @@ begin
   join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
   return null;
 end $$;
-
-comment on function importance.tg_memory_feedback__stamp is
-  'Writes who gives the feedback and when, replacing what the client sent.';
-comment on function importance.tg_memory_feedback__audit is
-  'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
+comment on function importance.tg_memory_feedback__stamp is 'Writes who gives the feedback and when, replacing what the client '
+  'sent.';
+comment on function importance.tg_memory_feedback__audit is 'Writes one audit row for each vote, without its reason. Definer: '
+  'callers can''t insert into audit_log.';
 
 create table public.memory_feedback (
   -- One vote for each access: a second vote replaces the first.
@@ -12038,17 +11778,16 @@ create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user
 
 -- Erased reasons must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0, alter column content_hash set statistics 0;
-comment on table public.memory_feedback is
-  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the '
-  'access log so that the log is never changed and feedback can be erased.';
+comment on table public.memory_feedback is 'Whether a memory was useful to the agent that it was shown to: at most one row for '
+  'each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.';
 comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
 comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
 comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
 comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
-comment on column public.memory_feedback.reason is
-  'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
-comment on column public.memory_feedback.content_hash is
-  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does not count.';
+comment on column public.memory_feedback.reason is 'Why the memory helped or did not, in the caller''s words: at most 1000 '
+  'bytes.';
+comment on column public.memory_feedback.content_hash is 'The hash of the text that the memory had when it was shown. Feedback '
+  'on another text than the present one does not count.';
 comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
 comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
 comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
@@ -12088,18 +11827,18 @@ create policy platform_override on public.memory_feedback for select to l9_platf
 create policy worker_access on public.memory_feedback for select to l9_worker using (true);
 
 comment on policy tenant_isolation on public.memory_feedback is 'Nothing is shared between tenants.';
-comment on policy org_isolation on public.memory_feedback is
-  'Feedback that an agent gave for one org is hidden from it while it acts for another, or for none.';
-comment on policy user_visibility on public.memory_feedback is
-  'Feedback that an agent gave for one user is hidden from it while it acts for another, or for none.';
-comment on policy packet_visibility on public.memory_feedback is
-  'Feedback is visible only on memories that the caller may read at present.';
-comment on policy own_access on public.memory_feedback is
-  'A caller may give feedback only on an access that it made itself, for the same org and user.';
+comment on policy org_isolation on public.memory_feedback is 'Feedback that an agent gave for one org is hidden from it while it '
+  'acts for another, or for none.';
+comment on policy user_visibility on public.memory_feedback is 'Feedback that an agent gave for one user is hidden from it while '
+  'it acts for another, or for none.';
+comment on policy packet_visibility on public.memory_feedback is 'Feedback is visible only on memories that the caller may read '
+  'at present.';
+comment on policy own_access on public.memory_feedback is 'A caller may give feedback only on an access that it made itself, for '
+  'the same org and user.';
 comment on policy own_feedback on public.memory_feedback is 'A caller may change only its own feedback.';
 comment on policy scope_access on public.memory_feedback is 'Agents see their own feedback.';
-comment on policy admin_override on public.memory_feedback is
-  'Admins see the feedback of their tenant''s agents on memories that the admin may read.';
+comment on policy admin_override on public.memory_feedback is 'Admins see the feedback of their tenant''s agents on memories '
+  'that the admin may read.';
 comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on public.memory_feedback is 'The roll-up job reads feedback.';
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -12157,10 +11896,10 @@ exception when foreign_key_violation then
   perform identity.raise_error('L9OWN',
     format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
 end $$;
-comment on function public.record_feedback is
-  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that of the hit. A '
-  'second call for the same access replaces the first. Audited. L9OWN if the access does not exist, is not the caller''s, or its '
-  'memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
+comment on function public.record_feedback is 'Records whether a memory that the caller was shown was useful, and why (at most '
+  '1000 bytes). access_id is that of the hit. A second call for the same access replaces the first. Audited. L9OWN if the access '
+  'does not exist, is not the caller''s, or its memory can''t be read any more; the three cases give the same error. Errors: '
+  'L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.record_feedback to l9_agent, l9_admin;
 -- Operators get no grant: feedback is for those who work in the tenant.
 --! EndIncluded 110-importance/050-record-feedback.sql
@@ -12178,9 +11917,8 @@ return case
   when kind in ('todo', 'pr_context', 'change') then -0.3
   else 0
 end::double precision;
-comment on function importance.kind_weight is
-  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, changes and '
-  'the context of a pull request go out of date.';
+comment on function importance.kind_weight is 'What the kind of a memory adds to its importance, in log-odds: decisions, '
+  'runbooks and DDL stay useful; todos, changes and the context of a pull request go out of date.';
 
 create function importance.importance(
   estimate double precision, kind text, useful double precision, useless double precision, age_days double precision)
@@ -12196,18 +11934,15 @@ return 1 / (1 + exp(-(
   -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
-comment on function importance.importance is
-  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1) and with the voices '
-  'of agents that found it useful; it falls with the voices of agents against it and with age. useful and useless are sums over '
-  'agents, each at most 1 (see voice). One agent alone moves the score by less than 0.1. docs/explanation/importance.md lists '
-  'the weights. Pure.';
+comment on function importance.importance is 'How much a memory matters, between 0 and 1, both excluded. It rises with the '
+  'writer''s estimate (0 to 1) and with the voices of agents that found it useful; it falls with the voices of agents against it '
+  'and with age. useful and useless are sums over agents, each at most 1 (see voice). One agent alone moves the score by less '
+  'than 0.1. docs/explanation/importance.md lists the weights. Pure.';
 
 create function importance.voice(vote smallint, has_used boolean, has_contradicted boolean) returns integer
-language sql immutable parallel safe
-return greatest(coalesce(vote, has_used::integer) - has_contradicted::integer, -1);
-comment on function importance.voice is
-  'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote (1 or -1) counts; without a vote, '
-  'building on the memory counts for it. Contradicting the memory subtracts 1.';
+language sql immutable parallel safe return greatest(coalesce(vote, has_used::integer) - has_contradicted::integer, -1);
+comment on function importance.voice is 'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote '
+  '(1 or -1) counts; without a vote, building on the memory counts for it. Contradicting the memory subtracts 1.';
 
 create function importance.decayed(amount double precision, since timestamptz, until timestamptz) returns double precision
 language sql immutable parallel safe
@@ -12218,8 +11953,8 @@ return coalesce(
     when until <= since then 0
   end),
   0);
-comment on function importance.decayed is
-  'The amount left after a time: it halves every 30 days. The result is 0 if the amount or a time is null.';
+comment on function importance.decayed is 'The amount left after a time: it halves every 30 days. The result is 0 if the amount '
+  'or a time is null.';
 grant execute on function importance.kind_weight, importance.importance, importance.voice, importance.decayed to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 110-importance/060-importance.sql
@@ -12244,22 +11979,21 @@ create table public.memory_signals (
   -- is HOT.
   fillfactor = 45
 );
-comment on table public.memory_signals is
-  'Usage statistics of memories: one narrow row for each memory that was ever found, used or contradicted, kept up to date by a '
-  'job. Importance is not stored; importance() computes it from these statistics, the writer''s estimate and the memory''s age.';
+comment on table public.memory_signals is 'Usage statistics of memories: one narrow row for each memory that was ever found, '
+  'used or contradicted, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the '
+  'writer''s estimate and the memory''s age.';
 comment on column public.memory_signals.packet_id is 'The memory.';
 comment on column public.memory_signals.tenant_id is 'The tenant of the memory.';
 comment on column public.memory_signals.last_accessed is 'When the memory was last found or read.';
-comment on column public.memory_signals.access_count is
-  'How often the memory was found or read. It says nothing of importance: being found is not being used.';
+comment on column public.memory_signals.access_count is 'How often the memory was found or read. It says nothing of importance: '
+  'being found is not being used.';
 comment on column public.memory_signals.useful is 'How many agents voted that the memory was useful, or built on it.';
 comment on column public.memory_signals.useless is 'How many agents voted that the memory was useless, or contradict it.';
-comment on column public.memory_signals.readers is
-  'How many further agents read the memory in full after they had found it, as of read_at: each counts 1 at its last reading, '
-  'halved every 30 days.';
+comment on column public.memory_signals.readers is 'How many further agents read the memory in full after they had found it, as '
+  'of read_at: each counts 1 at its last reading, halved every 30 days.';
 comment on column public.memory_signals.read_at is 'When the last of these agents read it.';
-comment on column public.memory_signals.contradiction_count is
-  'How many agents contradict the memory by facts of other memories.';
+comment on column public.memory_signals.contradiction_count is 'How many agents contradict the memory by facts of other '
+  'memories.';
 
 alter table public.memory_signals enable row level security, force row level security;
 
@@ -12272,9 +12006,8 @@ create policy platform_override on public.memory_signals for select to l9_platfo
 create policy worker_access on public.memory_signals to l9_worker using (true);
 
 comment on policy tenant_isolation on public.memory_signals is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.memory_signals is
-  'Callers see the statistics of memories that they may read. The caller''s own policies are applied, so this holds when a '
-  'memory moves.';
+comment on policy scope_access on public.memory_signals is 'Callers see the statistics of memories that they may read. The '
+  'caller''s own policies are applied, so this holds when a memory moves.';
 comment on policy platform_override on public.memory_signals is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log maintains the statistics.';
 grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -12304,17 +12037,16 @@ create table importance.memory_voices (
   -- Leaves room in each page for HOT updates. The table has no index but its key.
   fillfactor = 70
 );
-comment on table importance.memory_voices is
-  'What each agent did with a memory, one row for each memory and agent, so that an agent counts once however often it acts. '
-  'memory_signals holds the sums.';
+comment on table importance.memory_voices is 'What each agent did with a memory, one row for each memory and agent, so that an '
+  'agent counts once however often it acts. memory_signals holds the sums.';
 comment on column importance.memory_voices.packet_id is 'The memory.';
 comment on column importance.memory_voices.agent is 'The creator name of the agent; all its tokens, keys and users share it.';
 comment on column importance.memory_voices.vote is 'Its last feedback: 1 useful, -1 useless; null if it gave none.';
 comment on column importance.memory_voices.read_at is 'When it last read the memory in full after it had found it.';
-comment on column importance.memory_voices.has_cited is
-  'True if it wrote a memory that has this one as a parent and that every reader of this one may read.';
-comment on column importance.memory_voices.has_asserted is
-  'True if it asserted a fact that the memory, written by another, states.';
+comment on column importance.memory_voices.has_cited is 'True if it wrote a memory that has this one as a parent and that every '
+  'reader of this one may read.';
+comment on column importance.memory_voices.has_asserted is 'True if it asserted a fact that the memory, written by another, '
+  'states.';
 comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
 
 call identity.keep_private('importance.memory_voices',
@@ -12331,9 +12063,8 @@ language plpgsql volatile set search_path = '' as $$
 begin
   perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
 end $$;
-comment on function importance.lock_signals is
-  'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this first, so that '
-  'sum_voices() misses no row. Not executable by callers.';
+comment on function importance.lock_signals is 'Locks the statistics of memories, in the order of their ids. A function that '
+  'changes memory_voices calls this first, so that sum_voices() misses no row. Not executable by callers.';
 
 -- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
 create function importance.sum_voices(packet_ids uuid[]) returns void
@@ -12373,8 +12104,8 @@ begin atomic
     and (s.useful, s.useless, s.readers, s.read_at, s.contradiction_count)
       is distinct from (n.useful, n.useless, n.readers, n.read_at, n.contradictions::integer);
 end;
-comment on function importance.sum_voices is
-  'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable by callers.';
+comment on function importance.sum_voices is 'Writes the sums of memory_voices to memory_signals. The caller must have called '
+  'lock_signals(). Not executable by callers.';
 grant execute on function importance.lock_signals, importance.sum_voices to l9_worker;
 --! EndIncluded 110-importance/080-memory-voices.sql
 --! Included 110-importance/090-importance-of-memory.sql
@@ -12393,8 +12124,8 @@ return importance.importance(
     + importance.decayed(least((memory).access_count, 1)::double precision, (memory).last_accessed, at)),
   least((memory).contradiction_count, 1) + coalesce((signals).useless, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
-comment on function importance.importance_of is
-  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never found or used. Pure.';
+comment on function importance.importance_of is 'The importance() of a memory at a time, given its usage statistics; null '
+  'signals mean that it was never found or used. Pure.';
 grant execute on function importance.importance_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function public.packet_store_importance_score(memory public.packet_store) returns real
@@ -12416,16 +12147,15 @@ create function public.packet_store_contradiction_count(memory public.packet_sto
 language sql stable parallel safe set search_path = ''
 return (memory).contradiction_count
   + coalesce((select s.contradiction_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
-
-comment on function public.packet_store_importance_score is
-  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, what agents do with it (votes, '
-  'reading after a search, citations, contradictions: one voice an agent) and its age.';
-comment on function public.packet_store_access_count is
-  'How often the memory was found or read, up to the last roll-up of the access log.';
-comment on function public.packet_store_last_accessed is
-  'When the memory was last found or read, up to the last roll-up of the access log.';
-comment on function public.packet_store_contradiction_count is
-  'How many agents contradict this memory by facts of other memories.';
+comment on function public.packet_store_importance_score is 'How much the memory matters, from 0 to 1: computed from the '
+  'writer''s estimate, its kind, what agents do with it (votes, reading after a search, citations, contradictions: one voice an '
+  'agent) and its age.';
+comment on function public.packet_store_access_count is 'How often the memory was found or read, up to the last roll-up of the '
+  'access log.';
+comment on function public.packet_store_last_accessed is 'When the memory was last found or read, up to the last roll-up of the '
+  'access log.';
+comment on function public.packet_store_contradiction_count is 'How many agents contradict this memory by facts of other '
+  'memories.';
 grant execute on function public.packet_store_importance_score, public.packet_store_access_count,
   public.packet_store_last_accessed, public.packet_store_contradiction_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 110-importance/090-importance-of-memory.sql
@@ -12440,9 +12170,8 @@ create table importance.pending_recounts (
   packet_id uuid not null,
   queued_at timestamptz not null default clock_timestamp()
 );
-comment on table importance.pending_recounts is
-  'Queue of memories whose voices must be counted again, because a memory that cites them was written, changed or deleted, or '
-  'feedback was deleted.';
+comment on table importance.pending_recounts is 'Queue of memories whose voices must be counted again, because a memory that '
+  'cites them was written, changed or deleted, or feedback was deleted.';
 comment on column importance.pending_recounts.recount_id is 'The order of the queue.';
 comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
 comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
@@ -12459,9 +12188,8 @@ begin
   insert into importance.pending_recounts (packet_id) select distinct o.packet_id from old_rows o;
   return null;
 end $$;
-comment on function importance.tg_memory_feedback__recount is
-  'Queues the memories on which feedback was deleted, so that an erased vote stops counting. Definer: callers can''t write the '
-  'queue.';
+comment on function importance.tg_memory_feedback__recount is 'Queues the memories on which feedback was deleted, so that an '
+  'erased vote stops counting. Definer: callers can''t write the queue.';
 
 create trigger _900_recount after delete on public.memory_feedback referencing old table as old_rows
   for each statement execute function importance.tg_memory_feedback__recount();
@@ -12479,14 +12207,12 @@ create table importance.memory_citations (
 );
 
 create index memory_citations_cited_by_idx on importance.memory_citations (cited_by);
-comment on table importance.memory_citations is
-  'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found without a '
-  'scan.';
+comment on table importance.memory_citations is 'Which memories rest on which: parent_ids, one row for each parent, so that the '
+  'memories that cite one are found without a scan.';
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
-comment on column importance.memory_citations.content_hash is
-  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than '
-  'the present one does not count.';
+comment on column importance.memory_citations.content_hash is 'The hash of the text that the parent had when it was cited; null '
+  'once the parent is deleted. A citation of another text than the present one does not count.';
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
@@ -12500,9 +12226,8 @@ create policy platform_override on importance.memory_citations for select to l9_
     and exists (select from public.packet_store p where p.packet_id = memory_citations.cited_by));
 create policy worker_access on importance.memory_citations for select to l9_worker using (true);
 create policy definer_functions on importance.memory_citations to l9_owner using (true);
-comment on policy scope_access on importance.memory_citations is
-  'A row tells of the memory that cites, so it is visible to callers that may read that memory. A parent is visible to all of '
-  'them.';
+comment on policy scope_access on importance.memory_citations is 'A row tells of the memory that cites, so it is visible to '
+  'callers that may read that memory. A parent is visible to all of them.';
 comment on policy platform_override on importance.memory_citations is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on importance.memory_citations is 'The roll-up job counts citations.';
 comment on policy definer_functions on importance.memory_citations is 'A trigger of packet_store copies parent_ids.';
@@ -12542,9 +12267,8 @@ begin
   select c.packet_id from importance.memory_citations c where tg_op = 'UPDATE' and c.packet_id = new.packet_id;
   return null;
 end $$;
-comment on function importance.tg_packet_store__cite is
-  'Keeps memory_citations in step with parent_ids and queues the memories whose citations may count differently now. Definer: '
-  'callers can''t write these tables.';
+comment on function importance.tg_packet_store__cite is 'Keeps memory_citations in step with parent_ids and queues the memories '
+  'whose citations may count differently now. Definer: callers can''t write these tables.';
 
 create trigger _640_cite_insert after insert on public.packet_store
   for each row when (new.parent_ids <> '{}') execute function importance.tg_packet_store__cite();
@@ -12570,9 +12294,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function importance.tg_packet_store__recount_text is
-  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers '
-  'can''t write these tables.';
+comment on function importance.tg_packet_store__recount_text is 'Queues a memory whose text has changed: votes, citations and '
+  'readings of the former text no longer count. Definer: callers can''t write these tables.';
 
 create trigger _640_recount_text after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -12590,10 +12313,10 @@ create table importance.access_roll_up (
 );
 comment on table importance.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
 comment on column importance.access_roll_up.is_only is 'Always true; as the primary key it limits the table to one row.';
-comment on column importance.access_roll_up.to_xid is
-  'Everything written by transactions before this one is included in memory_signals.';
-comment on column importance.access_roll_up.era_after is
-  'Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled up.';
+comment on column importance.access_roll_up.to_xid is 'Everything written by transactions before this one is included in '
+  'memory_signals.';
+comment on column importance.access_roll_up.era_after is 'Accesses up to this time were written in another cluster, from which '
+  'this database was restored, and are all rolled up.';
 comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
 comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
@@ -12615,23 +12338,23 @@ return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).sco
   and ((access).is_admin
     or ((memory).org_id is null or (memory).org_id = (access).org_id)
     and ((memory).user_id is null or (memory).user_id = (access).user_id));
-comment on function importance.could_read is
-  'True if the caller of an access could read the memory. Callers could forge rows of the log, so that only such rows count.';
+comment on function importance.could_read is 'True if the caller of an access could read the memory. Callers could forge rows of '
+  'the log, so that only such rows count.';
 
 create function importance.agent_of(tenant_id uuid, caller text) returns text
 language sql stable parallel safe security definer set search_path = ''
 return coalesce(
   (select a.creator from public.actors a where a.tenant_id = agent_of.tenant_id and a.caller = agent_of.caller), agent_of.caller);
-comment on function importance.agent_of is
-  'The creator name of a caller, under which its writes, votes and readings are one voice. Definer: jobs don''t read actors.';
+comment on function importance.agent_of is 'The creator name of a caller, under which its writes, votes and readings are one '
+  'voice. Definer: jobs don''t read actors.';
 
 create function importance.read_window() returns interval language sql immutable parallel safe return interval '1 hour';
 comment on function importance.read_window is 'How long after a search a get_memory of a hit by the same agent counts as use.';
 
 create function importance.first_access_id(at timestamptz) returns uuid language sql immutable parallel safe
 return (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
-comment on function importance.first_access_id is
-  'Not greater than the id of any access at or after this time, so that the key of the access log serves ranges of time.';
+comment on function importance.first_access_id is 'Not greater than the id of any access at or after this time, so that the key '
+  'of the access log serves ranges of time.';
 
 create function importance.reads_after_search(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns table (packet_id uuid, access_id uuid)
@@ -12657,9 +12380,8 @@ begin atomic
     and s.accessed_at between r.accessed_at - importance.read_window() and r.accessed_at
   where s.access_id >= (select b.first_id from bounds b) and s.access_id < (select b.last_id from bounds b);
 end;
-comment on function importance.reads_after_search is
-  'The accesses of these transactions that read a memory in full, after a search had shown it to the same agent within '
-  'read_window(). Not executable by callers.';
+comment on function importance.reads_after_search is 'The accesses of these transactions that read a memory in full, after a '
+  'search had shown it to the same agent within read_window(). Not executable by callers.';
 
 create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns uuid[]
 language plpgsql volatile set search_path = '' as $$
@@ -12681,9 +12403,8 @@ begin
   select coalesce(array_agg(distinct w.packet_id), '{}') into read_ids from written w;
   return read_ids;
 end $$;
-comment on function importance.count_reads is
-  'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They must be locked. '
-  'Not executable by callers.';
+comment on function importance.count_reads is 'Writes to memory_voices who read which of these memories after a search, and '
+  'returns the memories read. They must be locked. Not executable by callers.';
 
 -- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
 create function importance.count_votes_and_citations(packet_ids uuid[]) returns void
@@ -12724,9 +12445,9 @@ begin atomic
   on conflict (packet_id, agent) do update set vote = excluded.vote, has_cited = excluded.has_cited
   where (v.vote, v.has_cited) is distinct from (excluded.vote, excluded.has_cited);
 end;
-comment on function importance.count_votes_and_citations is
-  'Writes to memory_voices what each agent last voted on these memories, and who wrote memories that rest on them. They must be '
-  'locked. Counting again does no harm. Not executable by callers.';
+comment on function importance.count_votes_and_citations is 'Writes to memory_voices what each agent last voted on these '
+  'memories, and who wrote memories that rest on them. They must be locked. Counting again does no harm. Not executable by '
+  'callers.';
 grant execute on function importance.could_read, importance.agent_of, importance.read_window, importance.first_access_id,
   importance.reads_after_search, importance.count_reads, importance.count_votes_and_citations to l9_worker;
 --! EndIncluded 110-importance/130-count-voices.sql
@@ -12749,9 +12470,8 @@ begin atomic
     access_count = s.access_count + excluded.access_count,
     last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
-comment on function importance.count_accesses is
-  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be locked. Not '
-  'executable by callers.';
+comment on function importance.count_accesses is 'Adds the accesses of these transactions to access_count and last_accessed of '
+  'these memories, which must be locked. Not executable by callers.';
 
 -- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
 -- meanwhile.
@@ -12806,10 +12526,9 @@ begin
     perform importance.sum_voices(recounted_ids);
   end if;
 end $$;
-comment on function importance.roll_up_accesses_between is
-  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the voices of '
-  'agents on the memories that they read or voted on, and on up to 10,000 that are queued in pending_recounts. Not executable by '
-  'callers: roll_up_accesses() chooses the range.';
+comment on function importance.roll_up_accesses_between is 'Adds the accesses of these transactions that are later than '
+  'era_after to memory_signals, and counts again the voices of agents on the memories that they read or voted on, and on up to '
+  '10,000 that are queued in pending_recounts. Not executable by callers: roll_up_accesses() chooses the range.';
 
 create function importance.are_accesses_waiting() returns boolean
 language sql stable set search_path = ''
@@ -12824,8 +12543,8 @@ begin atomic
     or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
   from importance.access_roll_up r;
 end;
-comment on function importance.are_accesses_waiting is
-  'True if there may be something to roll up. Cheap, for a job that asks often.';
+comment on function importance.are_accesses_waiting is 'True if there may be something to roll up. Cheap, for a job that asks '
+  'often.';
 
 create function importance.access_backlog()
 returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)
@@ -12843,9 +12562,8 @@ begin atomic
     (select n.queued_at from importance.pending_recounts n limit 100000)
   ) w;
 end;
-comment on function importance.access_backlog is
-  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in '
-  'seconds, and when something was last rolled up.';
+comment on function importance.access_backlog is 'How many accesses, votes and recounts are not rolled up yet (at most 100,000 '
+  'of each are counted), the age of the oldest in seconds, and when something was last rolled up.';
 grant execute on function importance.count_accesses, importance.roll_up_accesses_between, importance.are_accesses_waiting,
   importance.access_backlog to l9_worker;
 --! EndIncluded 110-importance/140-roll-up-accesses.sql
@@ -12875,10 +12593,9 @@ begin
     'dropped', format('partitions.%I', partition), 'rows', dropped));
   return dropped;
 end $$;
-comment on function public.drop_access_partition is
-  'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in '
-  'memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. '
-  'Errors: L9VAL, naming month.';
+comment on function public.drop_access_partition is 'Drops a past month of the access log once it is rolled up, and returns how '
+  'many rows it held. The statistics in memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the '
+  'owner of a table can drop partitions. Errors: L9VAL, naming month.';
 grant execute on function public.drop_access_partition to l9_platform_admin;
 --! EndIncluded 110-importance/150-drop-access-partition.sql
 --! Included 110-importance/160-semantic-memory.sql
@@ -12921,17 +12638,15 @@ cross join lateral (select public.packet_store_importance_score(p) as learned) i
 where e.model = (select embeddings.serving_model())
   -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
-comment on view public.semantic_memory is
-  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for '
-  'readers of the old table of this name and is read only; new readers call search_memory().';
+comment on view public.semantic_memory is 'The vectors of the model that serves, of memories whole and in chunks, with the texts '
+  'that they were made from. It exists for readers of the old table of this name and is read only; new readers call '
+  'search_memory().';
 comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
 comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
-comment on column public.semantic_memory.vector is
-  'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to '
-  'clients.';
-comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), estimated_importance (that '
-  'of the writer) and metadata, built from the memory.';
+comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions '
+  'can read it: the gateway never sends it to clients.';
+comment on column public.semantic_memory.payload is 'packet_id, text (of the chunk or the whole memory), kind, tags, importance '
+  '(as importance_score), estimated_importance (that of the writer) and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
 comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
 comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
@@ -12959,11 +12674,10 @@ grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
 create function documents.max_body_bytes() returns integer language sql immutable parallel safe return 4194304;
 create function documents.min_section_bytes() returns integer language sql immutable parallel safe return 1024;
 create function documents.max_section_bytes() returns integer language sql immutable parallel safe return 3072;
-
 comment on function documents.max_body_bytes is 'The maximum size of the Markdown of a document: 4 MiB.';
 comment on function documents.min_section_bytes is 'A section that is shorter is joined with what follows it: 1 KiB.';
-comment on function documents.max_section_bytes is
-  'A text that is longer is cut: 3 KiB. White space is never cut off, so a section with much of it can be longer.';
+comment on function documents.max_section_bytes is 'A text that is longer is cut: 3 KiB. White space is never cut off, so a '
+  'section with much of it can be longer.';
 
 create function documents.check_body(body_md text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -12999,9 +12713,8 @@ begin atomic
   from joined j
   where j.text <> '' order by j.line;
 end;
-comment on function documents.atoms is
-  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the '
-  'blank lines at its beginning. Joined they are the same text. Lines count from 1.';
+comment on function documents.atoms is 'The lines of a Markdown that have a text, in order, each with its line end and the blank '
+  'lines after it, and before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
 
 create function documents.end_of_fence(fence text) returns text language sql immutable parallel safe set search_path = ''
 return case fence
@@ -13009,9 +12722,8 @@ return case fence
   when '+++' then '^\+\+\+[ \t\r]*$'
   when '<!--' then '-->'
   else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
-comment on function documents.end_of_fence is
-  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many '
-  'marks.';
+comment on function documents.end_of_fence is 'A regular expression for the line that ends what this opens: front matter, a '
+  'comment of HTML, or a fence of at least as many marks.';
 
 -- Looks only at lines that can be a mark, in order, and remembers which fence is open.
 create function documents.find_marks(body_md text, open_fence text default null)
@@ -13081,20 +12793,18 @@ begin
     end if;
   end loop;
 end $$;
-comment on function documents.find_marks is
-  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the '
-  'heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines '
-  'count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, '
-  'where front matter may stand.';
+comment on function documents.find_marks is 'The one reader of headings: those of a Markdown outside fenced code, front matter '
+  'and comments of HTML (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the '
+  'fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if '
+  'none is; null at the start of a document, where front matter may stand.';
 
 create function documents.title_of(body_md text, source_url text) returns text
 language sql immutable parallel safe set search_path = ''
 return coalesce(
   (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
   nullif(btrim(left(btrim(substring(source_url from '([^/]*)/*$')), 500)), ''));
-comment on function documents.title_of is
-  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it '
-  'has neither.';
+comment on function documents.title_of is 'The title of a document whose writer names none: its first heading, or else the end '
+  'of the path where it comes from. Null: it has neither.';
 grant execute on function documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of to l9_agent, l9_admin;
 --! EndIncluded 120-documents/020-find-marks.sql
 --! Included 120-documents/030-cut-markdown.sql
@@ -13188,10 +12898,9 @@ begin
   pieces[cardinality(pieces)] := pieces[cardinality(pieces)] || rest;
   return pieces;
 end $$;
-comment on function documents.cut is
-  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at least '
-  'min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else between lines, else '
-  'between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
+comment on function documents.cut is 'The pieces of a Markdown in order, which joined are the same text: cut at headings outside '
+  'fenced code, where at least min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, '
+  'else between lines, else between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
 
 create function documents.with_headings(pieces text[], title text)
 returns table (n integer, heading text, level integer, body_md text)
@@ -13218,9 +12927,8 @@ begin atomic
   left join marks m on m.line = u.mark
   where u.n is not null order by u.n;
 end;
-comment on function documents.with_headings is
-  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is the title, '
-  'and the level 0.';
+comment on function documents.with_headings is 'The pieces of a Markdown with the heading that each begins with or stands under; '
+  'before the first heading it is the title, and the level 0.';
 
 create function documents.cut_markdown(markdown text, title text)
 returns table ("position" integer, heading text, level integer, body_md text)
@@ -13229,10 +12937,9 @@ begin
   perform documents.check_body(markdown);
   return query select h.n, h.heading, h.level, h.body_md from documents.with_headings(documents.cut(markdown), title) h;
 end $$;
-comment on function documents.cut_markdown is
-  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is the same text, '
-  'byte for byte. The heading is the one that a section begins with or stands under, or the title, with level 0, before the '
-  'first one. Errors: L9LIM, L9VAL.';
+comment on function documents.cut_markdown is 'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md '
+  'joined in order of position is the same text, byte for byte. The heading is the one that a section begins with or stands '
+  'under, or the title, with level 0, before the first one. Errors: L9LIM, L9VAL.';
 grant execute on function documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown to l9_agent,
   l9_admin;
 --! EndIncluded 120-documents/030-cut-markdown.sql
@@ -13275,9 +12982,8 @@ begin
   end loop;
   return rise;
 end $$;
-comment on function documents.longest_rise is
-  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one before it. '
-  'Numbers must differ.';
+comment on function documents.longest_rise is 'The numbers of a longest part of a list, not necessarily without gaps, in which '
+  'each is greater than the one before it. Numbers must differ.';
 grant execute on function documents.longest_rise to l9_agent, l9_admin;
 --! EndIncluded 120-documents/040-longest-rise.sql
 --! Included 120-documents/050-plan-sections.sql
@@ -13288,9 +12994,8 @@ create type documents.present_section as (place integer, packet_id uuid, body_md
 comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
 
 create type documents.wanted_section as (n integer, heading text, level integer, body_md text, place integer, "position" numeric);
-comment on type documents.wanted_section is
-  'A section as it should be. n: its number in the new order; place: that of the present section which it takes over; null for '
-  'none.';
+comment on type documents.wanted_section is 'A section as it should be. n: its number in the new order; place: that of the '
+  'present section which it takes over; null for none.';
 
 create function documents.sections_of(document_id uuid) returns setof public.packet_store
 language sql stable set search_path = ''
@@ -13319,9 +13024,8 @@ begin
   end if;
   return documents.cut(middle, fence);
 end $$;
-comment on function documents.cut_next is
-  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting goes from the '
-  'beginning to the end, so they are those that it has as a whole.';
+comment on function documents.cut_next is 'The first pieces of a text that follows what is stored: one more than these, or all '
+  'if it has no more. Cutting goes from the beginning to the end, so they are those that it has as a whole.';
 
 -- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
 -- text.
@@ -13409,10 +13113,9 @@ begin
     left join old_ones o on (o.body, o.nth) = (n.body, n.nth)
     order by w.n);
 end $$;
-comment on function documents.cut_again is
-  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the '
-  'text between them is cut anew, and a section of that part whose text existed before takes its place. most_more: where all '
-  'present sections are kept and more follow, one more than so many of these are enough.';
+comment on function documents.cut_again is 'The sections that a document has with a new text. Sections at its beginning and end '
+  'whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before '
+  'takes its place. most_more: where all present sections are kept and more follow, one more than so many of these are enough.';
 
 -- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
@@ -13473,9 +13176,9 @@ begin
   end if;
   return placed;
 end $$;
-comment on function documents.place_sections is
-  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. '
-  'Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
+comment on function documents.place_sections is 'Gives each section its position. A section with a new text replaces one whose '
+  'text is gone between the same two neighbours. Sections that stay in order keep their positions, unless no number is left '
+  'between two of them; then all are numbered anew.';
 grant execute on function documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections to l9_agent,
   l9_admin, l9_platform_admin;
 --! EndIncluded 120-documents/050-plan-sections.sql
@@ -13494,14 +13197,13 @@ comment on function documents.raise_not_writer is 'Raises L9OWN for a document t
 
 create function documents.writes_left() returns integer language sql stable set search_path = ''
 return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
-comment on function documents.writes_left is
-  'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
+comment on function documents.writes_left is 'How many sections this transaction still writes, where a call is cut into several; '
+  'null if it writes all.';
 
 create function documents.is_continued() returns boolean language sql stable set search_path = ''
 return pg_catalog.current_setting('l9.is_continued', true) = 'true';
-comment on function documents.is_continued is
-  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an '
-  'own document stored before a secret is refused, which the triggers do in any case.';
+comment on function documents.is_continued is 'True if this call goes on with a text that an earlier one has checked as a whole. '
+  'Who says so falsely may find a part of an own document stored before a secret is refused, which the triggers do in any case.';
 
 -- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
 -- write.
@@ -13579,9 +13281,8 @@ begin
   get diagnostics inserted = row_count;
   return expected + inserted > 0;
 end $$;
-comment on function documents.write_sections is
-  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as '
-  'writes_left() says; then l9.is_unfinished is set. True if there are any.';
+comment on function documents.write_sections is 'Updates the sections that differ from what is wanted and inserts those that are '
+  'not there yet: of all, or of as many as writes_left() says; then l9.is_unfinished is set. True if there are any.';
 
 create function documents.has_body(document public.packet_store, body_md text) returns boolean
 language sql stable set search_path = ''
@@ -13644,10 +13345,9 @@ begin
   end;
   return is_written or vanished <> '{}';
 end $$;
-comment on function documents.store_body is
-  'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a '
-  'changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, '
-  'L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
+comment on function documents.store_body is 'Keeps the Markdown of a document as its sections. Only those that differ are '
+  'written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or '
+  'deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 grant execute on function documents.raise_not_writer, documents.has_body, documents.writes_left, documents.is_continued,
   documents.store_body, documents.write_sections to l9_agent, l9_admin;
 --! EndIncluded 120-documents/060-store-body.sql
@@ -13673,22 +13373,21 @@ create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
 -- A key may contain text about its memory and is deleted with it, so the planner keeps no samples of it.
 alter table public.idempotency_keys alter column idempotency_key set statistics 0;
 alter table public.idempotency_keys alter column request_hash set statistics 0;
-comment on table public.idempotency_keys is
-  'The first answer given for each idempotency key of a caller, its org and its user, so that a retried save returns it again.';
+comment on table public.idempotency_keys is 'The first answer given for each idempotency key of a caller, its org and its user, '
+  'so that a retried save returns it again.';
 comment on column public.idempotency_keys.tenant_id is 'The tenant of the caller.';
 comment on column public.idempotency_keys.caller is 'The caller that used the key.';
 comment on column public.idempotency_keys.acting_org_id is 'The org of the caller, or null. Each org has keys of its own.';
-comment on column public.idempotency_keys.acting_user_id is
-  'The user that the caller acted for, or null. Each user has keys of its own.';
+comment on column public.idempotency_keys.acting_user_id is 'The user that the caller acted for, or null. Each user has keys of '
+  'its own.';
 comment on column public.idempotency_keys.idempotency_key is 'The key, 1 to 200 bytes.';
-comment on column public.idempotency_keys.request_hash is
-  'SHA-256 of the arguments of the save, so that a key that is used again for another save is refused.';
+comment on column public.idempotency_keys.request_hash is 'SHA-256 of the arguments of the save, so that a key that is used '
+  'again for another save is refused.';
 comment on column public.idempotency_keys.created_at is 'When the key was first used.';
 comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key is deleted with it.';
 comment on column public.idempotency_keys.status is 'The status first answered: inserted, updated or skipped_dedupe.';
 
-alter table public.idempotency_keys enable row level security;
-alter table public.idempotency_keys force row level security;
+alter table public.idempotency_keys enable row level security, force row level security;
 
 create policy tenant_isolation on public.idempotency_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -13706,9 +13405,8 @@ create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
     and (packet_id is null or exists (select from public.packet_store p where p.packet_id = idempotency_keys.packet_id)));
 
 comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
-comment on policy scope_access on public.idempotency_keys is
-  'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this '
-  'caller may read.';
+comment on policy scope_access on public.idempotency_keys is 'A key is visible only to the caller that used it, acting for the '
+  'same org and user, and may refer only to a memory that this caller may read.';
 
 create policy definer_functions on public.idempotency_keys for select to l9_owner using (true);
 comment on policy definer_functions on public.idempotency_keys is 'A scan for secrets reads the keys of all callers of a tenant.';
@@ -13751,9 +13449,9 @@ begin
   end if;
   return answer;
 end $$;
-comment on function memories.answer_of_key is
-  'Reserves an idempotency key of the caller, and returns the answer that it had for the same request. The status is null if the '
-  'memory is still to be saved. Errors: L9LIM, L9VAL if the key was used for another request.';
+comment on function memories.answer_of_key is 'Reserves an idempotency key of the caller, and returns the answer that it had for '
+  'the same request. The status is null if the memory is still to be saved. Errors: L9LIM, L9VAL if the key was used for another '
+  'request.';
 
 create function memories.remember_answer(idempotency_key text, request_hash bytea, answer public.save_result) returns void
 language sql volatile set search_path = ''
@@ -13765,8 +13463,8 @@ begin atomic
   where k.tenant_id = me.tenant_id and k.caller = me.caller and k.acting_org_id is not distinct from me.org_id
     and k.acting_user_id is not distinct from me.user_id and k.idempotency_key = remember_answer.idempotency_key;
 end;
-comment on function memories.remember_answer is
-  'Keeps the answer of a save under its idempotency key, which answer_of_key has reserved.';
+comment on function memories.remember_answer is 'Keeps the answer of a save under its idempotency key, which answer_of_key has '
+  'reserved.';
 grant execute on function memories.answer_of_key, memories.remember_answer to l9_agent, l9_admin;
 --! EndIncluded 130-memories/010-idempotency-keys.sql
 --! Included 130-memories/020-memory-json.sql
@@ -13809,9 +13507,8 @@ comment on function memories.json_of is 'A memory as the gateway returns it, wit
 create function memories.memory_json(memory public.packet_store) returns jsonb
 language sql stable parallel safe set search_path = ''
 return memories.json_of(memory, public.packet_store_importance_score(memory));
-comment on function memories.memory_json is
-  'A memory as the gateway returns it; its fields are named like the parameters of save_memory, except that importance is the '
-  'learned one and estimated_importance the writer''s.';
+comment on function memories.memory_json is 'A memory as the gateway returns it; its fields are named like the parameters of '
+  'save_memory, except that importance is the learned one and estimated_importance the writer''s.';
 
 create function memories.saved_json(status text, memory public.packet_store) returns jsonb
 language sql stable parallel safe set search_path = ''
@@ -13831,10 +13528,9 @@ begin
   perform packets.raise_if_held(packet_id);
   perform identity.raise_error('L9OWN', format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
 end $$;
-comment on function memories.raise_not_yours is
-  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that '
-  'callers can''t tell them apart; another one tells the creator of a memory that an administrator has written its present '
-  'text.';
+comment on function memories.raise_not_yours is 'Raises L9OWN for a memory that does not exist, is not visible or belongs to '
+  'someone else. One text serves all three so that callers can''t tell them apart; another one tells the creator of a memory '
+  'that an administrator has written its present text.';
 grant execute on function memories.raise_not_yours to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/030-raise-not-yours.sql
 --! Included 130-memories/032-check-version.sql
@@ -13859,9 +13555,9 @@ begin
     -- Not its text: the log of the server may keep errors.
     detail = coalesce(jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at)::text, '');
 end $$;
-comment on function memories.check_version is
-  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that the caller '
-  'read; null checks nothing. The detail holds packet_id and updated_at of the memory as it is.';
+comment on function memories.check_version is 'Raises L9VER if a memory is no longer as it was when the caller read it. '
+  'expected_version: the updated_at that the caller read; null checks nothing. The detail holds packet_id and updated_at of the '
+  'memory as it is.';
 
 create function memories.present_state(packet_id uuid) returns jsonb
 language plpgsql volatile set search_path = '' as $$
@@ -13876,9 +13572,8 @@ begin
   return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content',
     memory.envelope ->> 'content');
 end $$;
-comment on function memories.present_state is
-  'What a memory is now, for the answer to a write that expected another version: packet_id, updated_at and content; null if the '
-  'caller may not read it. It is audited as a read.';
+comment on function memories.present_state is 'What a memory is now, for the answer to a write that expected another version: '
+  'packet_id, updated_at and content; null if the caller may not read it. It is audited as a read.';
 grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;
 --! EndIncluded 130-memories/032-check-version.sql
 --! Included 130-memories/035-save-draft.sql
@@ -13902,9 +13597,8 @@ begin atomic
     and p.envelope @> fields
   order by p.updated_at desc, p.packet_id desc limit 1;
 end;
-comment on function memories.find_ended is
-  'The memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds '
-  'no second one. Of several, the one that was changed last.';
+comment on function memories.find_ended is 'The memory that has these fields already but no longer an identity, such as a todo '
+  'that is done, so that a repeated save adds no second one. Of several, the one that was changed last.';
 
 create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text) returns void
 language plpgsql stable set search_path = '' as $$
@@ -13915,8 +13609,8 @@ begin
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
   end if;
 end $$;
-comment on function memories.check_made_content is
-  'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
+comment on function memories.check_made_content is 'Raises L9VAL if a caller gives a content to a memory whose kind makes it '
+  'from the fields, because it would be lost.';
 
 create function memories.restate_attestations(saved public.packet_store, given jsonb) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$
@@ -13932,9 +13626,8 @@ begin
   update public.packet_store p set envelope = p.envelope || lost where p.packet_id = saved.packet_id returning p.* into restated;
   return restated;
 end $$;
-comment on function memories.restate_attestations is
-  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with '
-  'it.';
+comment on function memories.restate_attestations is 'Sets the attestations that a caller gave together with a new text and that '
+  'equal those of the former text, which fell with it.';
 
 -- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
@@ -13993,17 +13686,16 @@ begin
   answer.memory := saved;
   return answer;
 end $$;
-comment on function memories.update_same is
-  'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. '
-  'Errors: L9OWN, L9IMM and those of a save.';
+comment on function memories.update_same is 'Changes a memory to what is stored again under its identity. The status is updated, '
+  'or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
 
 create function memories.identity_of(rules jsonb, fields jsonb) returns bytea
 language sql stable set search_path = ''
 -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
 return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
   packets.text_identity(secrets.as_stored(fields ->> 'content', identity.current_tenant_id())));
-comment on function memories.identity_of is
-  'The identity_hash that a memory with these fields will have: by the rules of its kind or, without rules, by its content.';
+comment on function memories.identity_of is 'The identity_hash that a memory with these fields will have: by the rules of its '
+  'kind or, without rules, by its content.';
 
 create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.packet_store
@@ -14030,9 +13722,9 @@ begin
   end if;
   return same;
 end $$;
-comment on function memories.find_same is
-  'The memory that is the same as a draft by the rules of its kind or, without rules, by its content; null if there is none. '
-  'is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
+comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, by '
+  'its content; null if there is none. is_beside: one that the caller may not change is not looked for, because the new memory '
+  'is to stand beside it.';
 
 create function memories.insert_draft(draft public.packet_store) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$
@@ -14050,8 +13742,8 @@ begin
   on conflict do nothing returning * into saved;
   return saved;
 end $$;
-comment on function memories.insert_draft is
-  'Inserts a draft: its columns that callers may write, of which null takes the default. Null if one that is the same is there.';
+comment on function memories.insert_draft is 'Inserts a draft: its columns that callers may write, of which null takes the '
+  'default. Null if one that is the same is there.';
 
 -- A kind without rules is inserted at once, and the same memory looked for where there is one; a kind with rules looks first,
 -- because its triggers change other memories. If a concurrent save or delete was first, it looks again.
@@ -14102,9 +13794,8 @@ begin
   end if;
   return answer;
 end $$;
-comment on function memories.save_draft is
-  'Saves a draft, or answers with the memory that is the same: updated where its kind has rules. is_beside: the new memory is to '
-  'stand beside one that the caller may not change. Errors: those of a save.';
+comment on function memories.save_draft is 'Saves a draft, or answers with the memory that is the same: updated where its kind '
+  'has rules. is_beside: the new memory is to stand beside one that the caller may not change. Errors: those of a save.';
 
 create function memories.audit_shown(answer public.save_result) returns void
 language sql volatile set search_path = ''
@@ -14126,9 +13817,8 @@ begin
     perform memories.audit_shown(answer);
   end if;
 end $$;
-comment on function memories.note_answer is
-  'Does what follows from an answer with a memory that was there already: an administrator stands by its text, and its read is '
-  'audited where nothing was written.';
+comment on function memories.note_answer is 'Does what follows from an answer with a memory that was there already: an '
+  'administrator stands by its text, and its read is audited where nothing was written.';
 
 -- Without a search_path it is inlined.
 create function memories.with_content(envelope jsonb, content text, rules jsonb) returns jsonb language sql stable parallel safe
@@ -14233,11 +13923,10 @@ begin
   end if;
   return answer;
 end $$;
-comment on function public.save_memory is
-  'Saves a memory: inserted, or skipped_dedupe with the one of this place and kind that says the same. In a kind of memory_kinds '
-  'envelope holds the fields; what is the same is updated. on_similar: keep, skip or merge near-duplicates; null: no search. '
-  'idempotency_key: a retry gets the first answer. timestamp: at most 5 minutes ahead. Errors: L9SCP, L9VAL, L9LIM, L9IMM, '
-  'L9OWN, L9AUT.';
+comment on function public.save_memory is 'Saves a memory: inserted, or skipped_dedupe with the one of this place and kind that '
+  'says the same. In a kind of memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, skip or '
+  'merge near-duplicates; null: no search. idempotency_key: a retry gets the first answer. timestamp: at most 5 minutes ahead. '
+  'Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory to l9_agent, l9_admin;
 --! EndIncluded 130-memories/040-save-memory.sql
 --! Included 130-memories/042-draft-of.sql
@@ -14269,7 +13958,6 @@ begin
   end if;
   return ids::uuid[];
 end $$;
-
 comment on function memories.check_list is 'The texts of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 comment on function memories.check_ids is 'The ids of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 
@@ -14307,9 +13995,8 @@ begin
   end if;
   return fields;
 end $$;
-comment on function memories.with_title is
-  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, '
-  'too.';
+comment on function memories.with_title is 'The fields of a document: with a title from its text, if it has none, and with a '
+  'text by which it is found under its aliases, too.';
 
 -- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
 create function memories.draft_of(item jsonb) returns public.packet_store
@@ -14371,9 +14058,8 @@ begin
   end if;
   return draft;
 end $$;
-comment on function memories.draft_of is
-  'The memory that an item of memory_store describes, before its kind and the triggers of packet_store have been applied. Raises '
-  'L9VAL or L9LIM for a malformed item.';
+comment on function memories.draft_of is 'The memory that an item of memory_store describes, before its kind and the triggers of '
+  'packet_store have been applied. Raises L9VAL or L9LIM for a malformed item.';
 
 create function memories.check_draft(draft public.packet_store, rules jsonb) returns void
 language plpgsql stable set search_path = '' as $$
@@ -14406,13 +14092,13 @@ comment on column public.stored_item.created_at is 'When the memory was first sa
 comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
-comment on column public.stored_item.findings is
-  'Of what looks like a secret: path in the item, line, column and pattern; else null.';
-comment on column public.stored_item.is_unfinished is
-  'True if sections of a document are left for another call with the same item.';
+comment on column public.stored_item.findings is 'Of what looks like a secret: path in the item, line, column and pattern; else '
+  'null.';
+comment on column public.stored_item.is_unfinished is 'True if sections of a document are left for another call with the same '
+  'item.';
 comment on column public.stored_item.updated_at is 'When the memory was last changed: its version, for a later expected_version.';
-comment on column public.stored_item.current is
-  'Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and content.';
+comment on column public.stored_item.current is 'Of an item whose expected_version is not that of the memory (L9VER): what is '
+  'there, as packet_id, updated_at and content.';
 
 create function memories.is_fault_of_item(sqlstate text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -14462,8 +14148,8 @@ begin
     else 'the item could not be stored' end;
   return answer;
 end $$;
-comment on function memories.error_of_item is
-  'The error of an item as memory_store answers it. detail is that of the error, which holds the findings of L9SEC.';
+comment on function memories.error_of_item is 'The error of an item as memory_store answers it. detail is that of the error, '
+  'which holds the findings of L9SEC.';
 grant execute on function memories.is_fault_of_item, memories.error_of_item to l9_agent, l9_admin;
 --! EndIncluded 130-memories/043-stored-item.sql
 --! Included 130-memories/044-store-item.sql
@@ -14486,9 +14172,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function memories.approve_document is
-  'Sets approved_at and approved_by of a document. True if that changes it. Errors: L9OWN, L9IMM if it is approved otherwise '
-  'already, L9VAL, L9LIM.';
+comment on function memories.approve_document is 'Sets approved_at and approved_by of a document. True if that changes it. '
+  'Errors: L9OWN, L9IMM if it is approved otherwise already, L9VAL, L9LIM.';
 
 create function memories.restore_ttl(memory public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -14506,8 +14191,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function memories.restore_ttl is
-  'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
+comment on function memories.restore_ttl is 'Gives a memory the ttl that its kind and fields say, in place of one of its own. '
+  'True if that changes it. Errors: L9OWN.';
 
 -- Saves the memory, then the text of a document, then its approval, which locks it.
 create function memories.save_item(item jsonb, draft public.packet_store, rules jsonb) returns public.save_result
@@ -14563,8 +14248,8 @@ begin
   select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
   perform memories.check_version(case when found then locked else same end, expected_version);
 end $$;
-comment on function memories.check_version_of_item is
-  'Raises L9VER if the memory that is the same as an item is no longer as the caller has read it, or not there any more.';
+comment on function memories.check_version_of_item is 'Raises L9VER if the memory that is the same as an item is no longer as '
+  'the caller has read it, or not there any more.';
 
 -- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
 create function memories.store_item(index integer, item jsonb, draft public.packet_store) returns public.stored_item
@@ -14605,9 +14290,8 @@ begin
   answer.updated_at := (saved.memory).updated_at;
   return answer;
 end $$;
-comment on function memories.store_item is
-  'Stores one item of memory_store. A repeated item with the same idempotency_key is answered as at first; another one with that '
-  'key is refused (L9VAL).';
+comment on function memories.store_item is 'Stores one item of memory_store. A repeated item with the same idempotency_key is '
+  'answered as at first; another one with that key is refused (L9VAL).';
 grant execute on function memories.approve_document, memories.restore_ttl, memories.save_item, memories.check_version_of_item,
   memories.store_item to l9_agent, l9_admin;
 --! EndIncluded 130-memories/044-store-item.sql
@@ -14666,9 +14350,8 @@ begin
   return query select * from memories.insert_drafts(places[:half], drafts[:half], hashes[:half]);
   return query select * from memories.insert_drafts(places[half + 1:], drafts[half + 1:], hashes[half + 1:]);
 end $$;
-comment on function memories.insert_drafts is
-  'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: '
-  'they are stored one at a time, which tells why.';
+comment on function memories.insert_drafts is 'Inserts new memories in as few statements as possible and returns those that '
+  'were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
 -- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a
 -- subtransaction.
@@ -14794,11 +14477,10 @@ begin
       a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
     from unnest(answers) as a order by a.index;
 end $$;
-comment on function public.memory_store is
-  'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the kind, or content), scope, project_id, '
-  'branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations, expected_version. '
-  'One that fails stops no other, unless all_or_nothing. refused, sections, first_index, is_continued: by the gateway. Errors: '
-  'L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_store is 'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the '
+  'kind, or content), scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, '
+  'parent_ids, citations, expected_version. One that fails stops no other, unless all_or_nothing. refused, sections, '
+  'first_index, is_continued: by the gateway. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function memories.max_items, memories.insert_drafts, public.memory_store to l9_agent, l9_admin;
 --! EndIncluded 130-memories/045-memory-store.sql
 --! Included 130-memories/050-get-memory.sql
@@ -14818,9 +14500,8 @@ begin
   perform importance.log_accesses('get', array[memory.packet_id], array[memory.scope], array[memory.project_id]);
   return memory;
 end $$;
-comment on function public.get_memory is
-  'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; '
-  'the two cases give the same error.';
+comment on function public.get_memory is 'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the '
+  'memory does not exist or is not visible; the two cases give the same error.';
 grant execute on function public.get_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/050-get-memory.sql
 --! Included 130-memories/055-get-document.sql
@@ -14866,10 +14547,9 @@ begin
     array[(document.memory).project_id]);
   return document;
 end $$;
-comment on function public.get_document is
-  'Returns a document with its whole Markdown and a list of its sections, by its id or that of one of its sections. Writes an '
-  'audit row and an access log row, as get_memory does. L9OWN if it does not exist or is not visible; the two cases give the '
-  'same error. L9VAL for a memory of another kind.';
+comment on function public.get_document is 'Returns a document with its whole Markdown and a list of its sections, by its id or '
+  'that of one of its sections. Writes an audit row and an access log row, as get_memory does. L9OWN if it does not exist or is '
+  'not visible; the two cases give the same error. L9VAL for a memory of another kind.';
 grant execute on function public.get_document to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/055-get-document.sql
 --! Included 130-memories/060-update-memory.sql
@@ -14959,11 +14639,10 @@ begin
   answer.memory := saved;
   return answer;
 end $$;
-comment on function public.update_memory is
-  'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is every branch; metadata with speaker null '
-  'leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: fields to change; null removes one. '
-  'expected_version: the updated_at that was read. Agents change only what they wrote (L9OWN). Errors: L9OWN, L9VER, L9SCP, '
-  'L9VAL, L9LIM, L9IMM, L9AUT.';
+comment on function public.update_memory is 'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is '
+  'every branch; metadata with speaker null leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: '
+  'fields to change; null removes one. expected_version: the updated_at that was read. Agents change only what they wrote '
+  '(L9OWN). Errors: L9OWN, L9VER, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 grant execute on function public.update_memory to l9_agent, l9_admin;
 --! EndIncluded 130-memories/060-update-memory.sql
 --! Included 130-memories/070-delete-memory.sql
@@ -14989,10 +14668,9 @@ begin
   end if;
   return delete_memory.packet_id;
 end $$;
-comment on function public.delete_memory is
-  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if '
-  'the memory does not exist, L9OWN. expected_version: the updated_at that the caller has read; if the memory has changed since, '
-  'nothing is deleted (L9VER).';
+comment on function public.delete_memory is 'Deletes a memory and everything derived from it, and returns its id. Agents may '
+  'delete only what they wrote; otherwise, or if the memory does not exist, L9OWN. expected_version: the updated_at that the '
+  'caller has read; if the memory has changed since, nothing is deleted (L9VER).';
 grant execute on function public.delete_memory to l9_agent, l9_admin;
 --! EndIncluded 130-memories/070-delete-memory.sql
 --! Included 130-memories/080-delete-expired-memories.sql
@@ -15023,9 +14701,9 @@ begin
   )
   select g.tenant_id, count(*) from removed g group by g.tenant_id;
 end $$;
-comment on function memories.delete_expired is
-  'Deletes expired memories, the oldest first, and returns how many in each tenant. An identity restricts it to the memories in '
-  'that identity''s reach; without one it covers all. Not executable by callers: the two functions that call it check who may.';
+comment on function memories.delete_expired is 'Deletes expired memories, the oldest first, and returns how many in each tenant. '
+  'An identity restricts it to the memories in that identity''s reach; without one it covers all. Not executable by callers: the '
+  'two functions that call it check who may.';
 
 create function public.delete_expired_memories(max_rows integer default 10000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -15041,10 +14719,9 @@ begin
   perform audit.write_audit('CLEANUP', 'packet_store', details => jsonb_build_object('deleted', deleted, 'max_rows', max_rows));
   return deleted;
 end $$;
-comment on function public.delete_expired_memories is
-  'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and projects, the oldest '
-  'first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may clean up. Definer: expired memories '
-  'are hidden from everyone.';
+comment on function public.delete_expired_memories is 'Deletes expired memories of the caller''s tenant, org, user (for an '
+  'admin: the whole tenant), scopes and projects, the oldest first and at most max_rows (1 to 100000); returns how many. L9SCP '
+  'unless the actor may clean up. Definer: expired memories are hidden from everyone.';
 
 create function memories.delete_expired_batch(max_rows integer default 1000) returns table (tenant_id uuid, deleted bigint)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -15055,10 +14732,9 @@ begin
     return next;
   end loop;
 end $$;
-comment on function memories.delete_expired_batch is
-  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), audits '
-  'them in each tenant and returns how many those were. Fewer than max_rows in all means that only rows locked by others are '
-  'left. Definer: expired memories are hidden from everyone.';
+comment on function memories.delete_expired_batch is 'The scheduled cleanup: deletes expired memories of every tenant, the '
+  'oldest first and at most max_rows (1 to 100000), audits them in each tenant and returns how many those were. Fewer than '
+  'max_rows in all means that only rows locked by others are left. Definer: expired memories are hidden from everyone.';
 grant execute on function public.delete_expired_memories to l9_agent, l9_admin;
 grant execute on function memories.delete_expired_batch to l9_worker;
 --! EndIncluded 130-memories/080-delete-expired-memories.sql
@@ -15078,21 +14754,20 @@ create type public.memory_change as (
   state jsonb
 );
 comment on type public.memory_change is 'One state of a memory: who wrote it, when, and what the change was.';
-comment on column public.memory_change.version is
-  'The number of the state, counted from 1 for the oldest that the caller may see; the highest is the present state.';
+comment on column public.memory_change.version is 'The number of the state, counted from 1 for the oldest that the caller may '
+  'see; the highest is the present state.';
 comment on column public.memory_change.version_id is 'The version; null for the present state.';
 comment on column public.memory_change.changed_at is 'Start of the period in which the memory had this state.';
 comment on column public.memory_change.until is 'When this state was replaced; null for the present state.';
-comment on column public.memory_change.creator is
-  'The writer of this state: who changed the memory to it or, for the state in which it was saved, its creator.';
+comment on column public.memory_change.creator is 'The writer of this state: who changed the memory to it or, for the state in '
+  'which it was saved, its creator.';
 comment on column public.memory_change.source is 'The source of the writer.';
 comment on column public.memory_change.tool_name is 'The tool or mutation that wrote this state.';
-comment on column public.memory_change.changed_fields is
-  'The fields that differ from the previous state, named like the fields of get_memory; empty for the oldest state.';
+comment on column public.memory_change.changed_fields is 'The fields that differ from the previous state, named like the fields '
+  'of get_memory; empty for the oldest state.';
 comment on column public.memory_change.content is 'The text in this state.';
-comment on column public.memory_change.state is
-  'The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and title and '
-  'archived_at follow from the envelope.';
+comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned '
+  'importance is not part of a state, and title and archived_at follow from the envelope.';
 
 -- Compares each state with the one before it that the caller may see, and so finds the fields that changed.
 create function public.memory_history(packet_id uuid, max_versions integer default 100) returns setof public.memory_change
@@ -15153,10 +14828,9 @@ begin
   cross join lateral (select coalesce(p.memory -> 'metadata' -> 'updated_by', p.memory -> 'metadata')) as w (writer)
   order by p.place desc limit max_versions;
 end $$;
-comment on function public.memory_history is
-  'Returns who changed a memory, which fields and when: its states, the newest first, at most max_versions (1 to 1000). A state '
-  'is listed if the caller may see both the memory and that state. Writes an audit row. L9OWN if the memory does not exist or is '
-  'not visible.';
+comment on function public.memory_history is 'Returns who changed a memory, which fields and when: its states, the newest first, '
+  'at most max_versions (1 to 1000). A state is listed if the caller may see both the memory and that state. Writes an audit '
+  'row. L9OWN if the memory does not exist or is not visible.';
 grant execute on function public.memory_history to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/090-memory-history.sql
 --! Included 130-memories/100-memory-stats.sql
@@ -15179,13 +14853,12 @@ comment on column public.memory_stats.oldest is 'The event time of the memory th
 comment on column public.memory_stats.newest is 'The event time of the memory that happened last.';
 comment on column public.memory_stats.by_kind is 'An object of kind and count.';
 comment on column public.memory_stats.by_scope is 'An object of scope and count.';
-comment on column public.memory_stats.by_project is
-  'An object of project and count; memories without a project are not included.';
+comment on column public.memory_stats.by_project is 'An object of project and count; memories without a project are not '
+  'included.';
 comment on column public.memory_stats.by_creator is 'An object of creator and count.';
 comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
-comment on column public.memory_stats.awaiting_embedding is
-  'The number of memories that can be found only by words until their vectors are stored. One of which the model knows no piece, '
-  'such as emoji alone, has no vector and does not wait.';
+comment on column public.memory_stats.awaiting_embedding is 'The number of memories that can be found only by words until their '
+  'vectors are stored. One of which the model knows no piece, such as emoji alone, has no vector and does not wait.';
 
 -- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null) returns public.memory_stats
@@ -15230,9 +14903,8 @@ begin
     project_id => get_memory_stats.project_id);
   return stats;
 end $$;
-comment on function public.get_memory_stats is
-  'Counts the memories that the caller may read, in one project or in all, of one branch and of every branch, or of all of them. '
-  'Writes an audit row.';
+comment on function public.get_memory_stats is 'Counts the memories that the caller may read, in one project or in all, of one '
+  'branch and of every branch, or of all of them. Writes an audit row.';
 grant execute on function public.get_memory_stats to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/100-memory-stats.sql
 --! Included 140-derived/010-definer-sources.sql
@@ -15258,14 +14930,12 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
 create policy definer_claims on public.packet_store for update to l9_owner
   using ((select identity.current_role_name()) = 'l9_admin' and tenant_id = (select identity.current_tenant_id()))
   with check ((select identity.current_role_name()) = 'l9_admin' and text_creator = (select identity.current_creator()));
-comment on policy definer_claims on public.packet_store is
-  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change nothing else: '
-  'the trigger that stamps puts the caller there only.';
-comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not '
-  'expired.';
-comment on policy definer_source_locks on public.packet_store is
-  'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
+comment on policy definer_claims on public.packet_store is 'Functions of the owner stamp an administrator on a memory from which '
+  'that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
+comment on policy definer_sources on public.packet_store is 'Functions of the owner see the memories that the caller sees, to '
+  'derive rows from them; for jobs, all memories that have not expired.';
+comment on policy definer_source_locks on public.packet_store is 'Functions of the owner lock a memory that the caller sees '
+  'while they derive from it. They can''t change any.';
 
 create function derived.is_source(memory public.packet_store) returns boolean
 language sql stable set search_path = ''
@@ -15278,25 +14948,23 @@ return case
       (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
   else true
 end;
-comment on function derived.is_source is
-  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the '
-  'owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by '
-  'callers.';
+comment on function derived.is_source is 'True if the caller sees a memory and may derive from it; the condition is that of '
+  'policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, '
+  'which import old memories. Not executable by callers.';
 --! EndIncluded 140-derived/010-definer-sources.sql
 --! Included 140-derived/015-statements.sql
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
 return coalesce(identity.current_creator(), packets.text_writer(source));
-comment on function derived.agent_for is
-  'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the '
-  'writer of the memory.';
+comment on function derived.agent_for is 'The creator name of the actor that states what is derived from this memory now: the '
+  'caller or, when a job derives it, the writer of the memory.';
 
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
 return identity.is_admin_creator((source).tenant_id, derived.agent_for(source));
-comment on function derived.is_from_admin is
-  'True if agent_for() this memory is an administrator. Not executable by callers: functions of the owner call it.';
+comment on function derived.is_from_admin is 'True if agent_for() this memory is an administrator. Not executable by callers: '
+  'functions of the owner call it.';
 
 create function derived.tg__stamp_statement() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -15308,22 +14976,21 @@ begin
   new.is_from_admin := derived.is_from_admin(source);
   return new;
 end $$;
-comment on function derived.tg__stamp_statement is
-  'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the '
-  'source. Definer: agents see no row of actors but their own.';
+comment on function derived.tg__stamp_statement is 'Records whose statement a derived row is, and whether an administrator made '
+  'it. The argument is the column that names the source. Definer: agents see no row of actors but their own.';
 
 create function derived.bounded_confidence(source public.packet_store, confidence double precision) returns double precision
 language sql stable parallel safe set search_path = ''
 return least(confidence, (identity.bounds_of((source).tenant_id, derived.agent_for(source))).max_confidence);
-comment on function derived.bounded_confidence is
-  'The upper bound of confidence (actors.max_confidence) of agent_for() this memory. Not executable by callers.';
+comment on function derived.bounded_confidence is 'The upper bound of confidence (actors.max_confidence) of agent_for() this '
+  'memory. Not executable by callers.';
 
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.text_writer(memory));
-comment on function derived.may_speak_for_caller is
-  'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not '
-  'stand for nothing but those. Definer: agents see no row of actors but their own.';
+comment on function derived.may_speak_for_caller is 'False for an administrator and words of an agent, which the agent may '
+  'change later: what the administrator says must not stand for nothing but those. Definer: agents see no row of actors but '
+  'their own.';
 grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
 --! EndIncluded 140-derived/015-statements.sql
 --! Included 140-derived/020-lock-source-memory.sql
@@ -15348,10 +15015,9 @@ begin
   end if;
   return source;
 end $$;
-comment on function derived.lock_source_memory is
-  'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller sees it; '
-  'L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the owner call it. '
-  'Definer: locks memories of other writers.';
+comment on function derived.lock_source_memory is 'Returns the memory that a row is derived from, locked until the end of the '
+  'transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by '
+  'callers: functions of the owner call it. Definer: locks memories of other writers.';
 --! EndIncluded 140-derived/020-lock-source-memory.sql
 --! Included 140-derived/025-packet-for.sql
 -- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is
@@ -15363,9 +15029,8 @@ language sql volatile set search_path = ''
 return coalesce(source_packet, ((public.save_memory(
   content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope
 )).memory).packet_id);
-comment on function derived.packet_for is
-  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content, of '
-  'every branch: what is derived has no branch. Runs with the rights of the caller.';
+comment on function derived.packet_for is 'The memory that something is to be derived from: source_packet or, if it is null, a '
+  'new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 grant execute on function derived.packet_for to l9_agent, l9_admin;
 
 create function derived.keep_alive(packet_id uuid) returns void
@@ -15373,9 +15038,8 @@ language sql volatile set search_path = ''
 begin atomic
   update public.packet_store p set ttl = null where p.packet_id = keep_alive.packet_id and p.ttl is not null;
 end;
-comment on function derived.keep_alive is
-  'Removes the expiry of a memory that says already what is stated without an expiry, if the policies let the caller change it: '
-  'an agent must not limit what an administrator states in the same words.';
+comment on function derived.keep_alive is 'Removes the expiry of a memory that says already what is stated without an expiry, if '
+  'the policies let the caller change it: an agent must not limit what an administrator states in the same words.';
 grant execute on function derived.keep_alive to l9_agent, l9_admin;
 --! EndIncluded 140-derived/025-packet-for.sql
 --! Included 140-derived/030-triggers.sql
@@ -15410,10 +15074,9 @@ begin
   new.updated_at := new.created_at;
   return new;
 end $$;
-comment on function derived.tg__take_from_source is
-  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. What '
-  'an administrator derives from an agent''s memory makes its text the administrator''s. Definer: reads, locks and claims the '
-  'source.';
+comment on function derived.tg__take_from_source is 'Copies owner, project, scope, expiry and references from the source memory '
+  'to a derived row, and records who derived it. What an administrator derives from an agent''s memory makes its text the '
+  'administrator''s. Definer: reads, locks and claims the source.';
 
 create function derived.tg__take_references() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -15427,10 +15090,9 @@ begin
   using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
   return jsonb_populate_record(new, taken);
 end $$;
-comment on function derived.tg__take_references is
-  'Copies correlation, session and trace of the source memory to a derived row that gets another source. Arguments: the columns '
-  'of the row for the source and for the trace, and the table and column to read them from. Definer: reads the source, or the '
-  'evidence that was derived from it.';
+comment on function derived.tg__take_references is 'Copies correlation, session and trace of the source memory to a derived row '
+  'that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to '
+  'read them from. Definer: reads the source, or the evidence that was derived from it.';
 
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived() returns trigger
@@ -15468,9 +15130,9 @@ begin
   end if;
   return null;
 end $$;
-comment on function derived.tg__audit_derived is
-  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, '
-  'the column for the trace. Definer: callers can''t insert into audit_log.';
+comment on function derived.tg__audit_derived is 'Writes one audit row for each derived row written, without contents. '
+  'Arguments: the column that names the source, the key, the column for the trace. Definer: callers can''t insert into '
+  'audit_log.';
 --! EndIncluded 140-derived/030-triggers.sql
 --! Included 140-derived/040-follow-packets.sql
 -- How derived rows follow their memory. derive_from_packets() enters its table in a list, which two triggers of packet_store go
@@ -15482,17 +15144,16 @@ create table derived.derived_tables (
   trace_column text,
   has_own_way boolean not null
 );
-comment on table derived.derived_tables is
-  'The tables whose rows follow a memory. Migrations fill it, by derive_from_packets() and list_table().';
+comment on table derived.derived_tables is 'The tables whose rows follow a memory. Migrations fill it, by derive_from_packets() '
+  'and list_table().';
 comment on column derived.derived_tables.table_name is 'A table of the schema public.';
 comment on column derived.derived_tables.source_column is 'Its column that names the memory.';
-comment on column derived.derived_tables.trace_column is
-  'Its column for the trace of the memory; null if its rows hold no references.';
-comment on column derived.derived_tables.has_own_way is
-  'True if triggers of its own chapter move its rows to the owner, project, scope and expiry of their memory.';
+comment on column derived.derived_tables.trace_column is 'Its column for the trace of the memory; null if its rows hold no '
+  'references.';
+comment on column derived.derived_tables.has_own_way is 'True if triggers of its own chapter move its rows to the owner, '
+  'project, scope and expiry of their memory.';
 
-alter table derived.derived_tables enable row level security;
-alter table derived.derived_tables force row level security;
+alter table derived.derived_tables enable row level security, force row level security;
 create policy definer_functions on derived.derived_tables to l9_owner using (true);
 comment on policy definer_functions on derived.derived_tables is 'Migrations fill the list, and triggers read it.';
 
@@ -15502,8 +15163,8 @@ begin atomic
   insert into derived.derived_tables (table_name, source_column, trace_column, has_own_way)
   values (list_table.table_name, list_table.source_column, list_table.trace_column, list_table.has_own_way);
 end;
-comment on procedure derived.list_table is
-  'Makes the rows of a table follow their memory. The arguments are the columns of derived_tables. Run by migrations only.';
+comment on procedure derived.list_table is 'Makes the rows of a table follow their memory. The arguments are the columns of '
+  'derived_tables. Run by migrations only.';
 
 -- The job that stores vectors copies the references, too; the other columns follow before the row is written.
 call derived.list_table('memory_embeddings', 'packet_id', 'trace_id', has_own_way => true);
@@ -15521,9 +15182,8 @@ begin
       or new.ttl is distinct from old.ttl)
     execute function %s()$sql$, trigger_name, function_name);
 end $$;
-comment on procedure derived.follow_packets is
-  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by '
-  'migrations only.';
+comment on procedure derived.follow_packets is 'Creates a trigger that runs a trigger function (named with its schema) for each '
+  'memory whose readers or expiry change. Run by migrations only.';
 
 create function derived.tg_packet_store__derived_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -15539,9 +15199,9 @@ begin
   end loop;
   return null;
 end $$;
-comment on function derived.tg_packet_store__derived_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it, in the tables of derived_tables that '
-  'have no way of their own. Definer: callers can''t write these tables.';
+comment on function derived.tg_packet_store__derived_follow is 'Copies a memory''s new owner, project, scope and expiry to the '
+  'rows derived from it, in the tables of derived_tables that have no way of their own. Definer: callers can''t write these '
+  'tables.';
 
 create function derived.tg_packet_store__references_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -15556,9 +15216,8 @@ begin
   end loop;
   return null;
 end $$;
-comment on function derived.tg_packet_store__references_follow is
-  'Copies a memory''s new correlation, session and trace to the rows derived from it, in the tables of derived_tables. Definer: '
-  'callers can''t write these tables.';
+comment on function derived.tg_packet_store__references_follow is 'Copies a memory''s new correlation, session and trace to the '
+  'rows derived from it, in the tables of derived_tables. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_derived_follow', 'derived.tg_packet_store__derived_follow');
 create trigger _625_references_follow after update of correlation_id, session_id, trace_id on public.packet_store for each row
@@ -15636,14 +15295,14 @@ begin
   execute format('create trigger _500_audit_delete after delete on %s referencing old table as old_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
 end $$;
-comment on procedure derived.derive_from_packets is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, '
-  'and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, '
-  'scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), '
-  'audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the '
-  'references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see '
-  'the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, '
-  'user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets is 'Makes a table one of rows derived from memories. It creates the policies '
+  'and read grants that all such tables have, comments, and columns for the references of the source (trace_column, '
+  'correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless '
+  'takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with '
+  'their source. A row that is computed from several memories takes the references of its next source from evidence_table, where '
+  'evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, '
+  'references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, '
+  'updated_at and a uuid key. Run by migrations only.';
 --! EndIncluded 140-derived/050-derive-from-packets.sql
 --! Included 140-derived/060-replace-expired.sql
 -- Lets a new row replace an expired one that its unique index would refuse it for. Migrations call replace_expired()
@@ -15673,11 +15332,10 @@ begin
   end if;
   return new;
 end $$;
-comment on function derived.tg__replace_expired is
-  'Deletes the memory of an expired row that would collide with a new or moved one, as cleanup would have done, and refuses to '
-  'move a row onto one that has not expired (L9VAL). Arguments: the column that names the source, what the error says, and the '
-  'columns that make rows the same besides owner, project and scope. Definer: callers cannot see expired rows. It concerns only '
-  'rows of the owner, project and scope that the caller writes to.';
+comment on function derived.tg__replace_expired is 'Deletes the memory of an expired row that would collide with a new or moved '
+  'one, as cleanup would have done, and refuses to move a row onto one that has not expired (L9VAL). Arguments: the column that '
+  'names the source, what the error says, and the columns that make rows the same besides owner, project and scope. Definer: '
+  'callers cannot see expired rows. It concerns only rows of the owner, project and scope that the caller writes to.';
 
 create procedure derived.replace_expired(derived regclass, source_column text, message text, variadic key_columns text[])
 language plpgsql set search_path = '' as $$
@@ -15690,9 +15348,9 @@ begin
     (select string_agg(quote_literal(a.argument), ', ' order by a.place)
      from unnest(array[source_column, message] || key_columns) with ordinality as a (argument, place)));
 end $$;
-comment on procedure derived.replace_expired is
-  'Creates a trigger that deletes what has expired where a unique index over owner, project, scope and key_columns would refuse '
-  'a row because of it. message: the error where a memory is moved onto a row that has not expired. Run by migrations only.';
+comment on procedure derived.replace_expired is 'Creates a trigger that deletes what has expired where a unique index over '
+  'owner, project, scope and key_columns would refuse a row because of it. message: the error where a memory is moved onto a row '
+  'that has not expired. Run by migrations only.';
 --! EndIncluded 140-derived/060-replace-expired.sql
 --! Included 150-fields/010-field-indexes.sql
 -- Which fields of envelopes a tenant has indexed. register_field_index() and drop_field_index() write the rows; a
@@ -15709,8 +15367,8 @@ create table public.field_indexes (
   primary key (tenant_id, field),
   constraint field_index_names_a_field check (packets.field_path(field) is not null)
 );
-comment on table public.field_indexes is
-  'Fields of envelopes that a tenant has indexed. register_field_index() and drop_field_index() write it.';
+comment on table public.field_indexes is 'Fields of envelopes that a tenant has indexed. register_field_index() and '
+  'drop_field_index() write it.';
 comment on column public.field_indexes.tenant_id is 'The tenant.';
 comment on column public.field_indexes.field is 'The field, such as status or owner.name.';
 comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
@@ -15754,17 +15412,17 @@ create index field_values_number_idx on public.field_values (tenant_id, field, n
 where number_value is not null;
 create index field_values_time_idx on public.field_values (tenant_id, field, time_value, packet_id) where time_value is not null;
 create index field_values_more_idx on public.field_values (tenant_id, field, packet_id) where has_more;
-comment on table public.field_values is
-  'Values of the indexed fields of memories, by which searches find them. A row is visible like its memory.';
+comment on table public.field_values is 'Values of the indexed fields of memories, by which searches find them. A row is visible '
+  'like its memory.';
 comment on column public.field_values.value_id is 'UUID version 7.';
 comment on column public.field_values.packet_id is 'The memory.';
 comment on column public.field_values.field is 'The field, as in field_indexes.';
-comment on column public.field_values.text_value is
-  'The first 200 characters of a text, number, true or false. A list has a row for each element.';
+comment on column public.field_values.text_value is 'The first 200 characters of a text, number, true or false. A list has a row '
+  'for each element.';
 comment on column public.field_values.number_value is 'A number, rounded to a double; null for other values.';
 comment on column public.field_values.time_value is 'The time that a text is, if it is one in ISO 8601; otherwise null.';
-comment on column public.field_values.has_more is
-  'True if the field is a list of more elements than are indexed, so that the memory may match any value.';
+comment on column public.field_values.has_more is 'True if the field is a list of more elements than are indexed, so that the '
+  'memory may match any value.';
 comment on column public.field_values.tenant_id is 'Tenant of the memory.';
 comment on column public.field_values.org_id is 'Org of the memory.';
 comment on column public.field_values.user_id is 'User of the memory.';
@@ -15776,8 +15434,8 @@ comment on column public.field_values.updated_at is 'When the row was written, o
 call identity.protect_like_memories('public.field_values', noun => 'field value');
 
 create policy definer_functions on public.field_values to l9_owner using (true);
-comment on policy definer_functions on public.field_values is
-  'Triggers of memories write the values, and register_field_index() those of memories that are there.';
+comment on policy definer_functions on public.field_values is 'Triggers of memories write the values, and register_field_index() '
+  'those of memories that are there.';
 grant select on public.field_values to l9_agent, l9_admin, l9_platform_admin;
 -- Callers have no write privilege: values follow from the memories.
 
@@ -15803,8 +15461,8 @@ begin atomic
   union all
   select null, null, null, true from found f where f.place > 100;
 end;
-comment on function fields.values_at is
-  'The values of a field of an envelope as field_values holds them: the first 100, and a row that says so if there are more.';
+comment on function fields.values_at is 'The values of a field of an envelope as field_values holds them: the first 100, and a '
+  'row that says so if there are more.';
 
 create function fields.lock_indexes(tenant_id uuid, is_exclusive boolean) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -15817,9 +15475,8 @@ begin
     perform pg_advisory_xact_lock_shared(key);
   end if;
 end $$;
-comment on function fields.lock_indexes is
-  'Makes saves of memories with fields and the registration of an index wait for each other, so that no memory is left out of an '
-  'index.';
+comment on function fields.lock_indexes is 'Makes saves of memories with fields and the registration of an index wait for each '
+  'other, so that no memory is left out of an index.';
 
 create function fields.tg_packet_store__index_fields() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -15837,8 +15494,8 @@ begin
   where i.tenant_id = new.tenant_id;
   return null;
 end $$;
-comment on function fields.tg_packet_store__index_fields is
-  'Writes the values of the indexed fields of a memory. Definer: callers can''t write field_values.';
+comment on function fields.tg_packet_store__index_fields is 'Writes the values of the indexed fields of a memory. Definer: '
+  'callers can''t write field_values.';
 
 -- Most memories have a content and nothing else, and pay for one comparison.
 create trigger _610_index_fields after insert on public.packet_store
@@ -15862,8 +15519,8 @@ begin
   perform administration.require_whole_token(admin);
   return admin;
 end $$;
-comment on function fields.require_indexer is
-  'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or L9AUT.';
+comment on function fields.require_indexer is 'Returns the administrator, if it is one of the tenant itself with an unlimited '
+  'token; else raises L9SCP or L9AUT.';
 
 -- A lock holds back saves of memories with fields until the values of those that exist are written.
 create function public.register_field_index(field text) returns public.field_indexes
@@ -15897,11 +15554,10 @@ begin
     details => jsonb_build_object('row', jsonb_build_object('field', registered.field)));
   return registered;
 end $$;
-comment on function public.register_field_index is
-  'Indexes a field of envelopes, such as status or owner.name, for the caller''s tenant: where then finds all memories with a '
-  'value, however many there are. A second call changes nothing. Saves of memories with fields wait while the existing memories '
-  'are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
-  'callers can''t write field_values.';
+comment on function public.register_field_index is 'Indexes a field of envelopes, such as status or owner.name, for the '
+  'caller''s tenant: where then finds all memories with a value, however many there are. A second call changes nothing. Saves of '
+  'memories with fields wait while the existing memories are read. For admins with an unlimited token; at most 20 fields. '
+  'Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
 
 create function public.drop_field_index(field text) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -15918,9 +15574,9 @@ begin
     details => jsonb_build_object('row', jsonb_build_object('field', drop_field_index.field)));
   return true;
 end $$;
-comment on function public.drop_field_index is
-  'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an unlimited '
-  'token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
+comment on function public.drop_field_index is 'Removes the index of a field, and returns whether there was one. The memories '
+  'keep the field. For admins with an unlimited token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write '
+  'field_values.';
 grant execute on function public.register_field_index, public.drop_field_index to l9_admin;
 --! EndIncluded 150-fields/040-register-field-index.sql
 --! Included 150-fields/050-indexed-packets.sql
@@ -15969,9 +15625,8 @@ begin
     from jsonb_each(operators) o
     where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
 end $$;
-comment on function fields.value_condition is
-  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the '
-  'index does not know, as for exists.';
+comment on function fields.value_condition is 'A condition on field_values v that holds for every value which satisfies these '
+  'operators, and for few others. Null if the index does not know, as for exists.';
 
 -- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
 create function fields.indexed_packets("where" jsonb, max_packets integer) returns uuid[]
@@ -16010,9 +15665,8 @@ begin
   end loop;
   return fewest;
 end $$;
-comment on function fields.indexed_packets is
-  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one of its fields. '
-  'Null if no field is indexed, or if every index proposes more than max_packets.';
+comment on function fields.indexed_packets is 'Memories that the caller may read and among which are all that satisfy a where, '
+  'found through the index of one of its fields. Null if no field is indexed, or if every index proposes more than max_packets.';
 grant execute on function fields.value_condition, fields.indexed_packets to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-fields/050-indexed-packets.sql
 --! Included 160-entities/010-names.sql
@@ -16022,8 +15676,8 @@ grant execute on function fields.value_condition, fields.indexed_packets to l9_a
 create function entities.normalise_name(name text) returns text language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(
   pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
-comment on function entities.normalise_name is
-  'Returns the form in which names are compared: Unicode NFKC, lower case, white space trimmed and collapsed.';
+comment on function entities.normalise_name is 'Returns the form in which names are compared: Unicode NFKC, lower case, white '
+  'space trimmed and collapsed.';
 
 create function entities.max_name_bytes() returns integer language sql immutable parallel safe set search_path = '' return 1000;
 comment on function entities.max_name_bytes is 'The length of a name in bytes, as given and normalised, at most.';
@@ -16040,9 +15694,8 @@ begin
     identity.check_bytes(normalised, entities.max_name_bytes(), field);
   return normalised;
 end $$;
-comment on function entities.check_name is
-  'Returns normalise_name() of a name. Raises L9VAL for this field if the name is missing or blank, L9LIM if it is longer than '
-  '1000 bytes.';
+comment on function entities.check_name is 'Returns normalise_name() of a name. Raises L9VAL for this field if the name is '
+  'missing or blank, L9LIM if it is longer than 1000 bytes.';
 
 create function entities.check_names(names text[], field text) returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -16051,9 +15704,8 @@ return array(
   from pg_catalog.unnest(names) with ordinality as input (name, place)
   cross join lateral (select entities.check_name(input.name, field) as name) checked
   group by checked.name order by pg_catalog.min(input.place));
-comment on function entities.check_names is
-  'Checks each name with check_name(). Returns the names in the order of the list, each once and as it is spelled first, with '
-  'white space trimmed and collapsed.';
+comment on function entities.check_names is 'Checks each name with check_name(). Returns the names in the order of the list, '
+  'each once and as it is spelled first, with white space trimmed and collapsed.';
 grant execute on function entities.normalise_name, entities.max_name_bytes, entities.check_name, entities.check_names to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-entities/010-names.sql
@@ -16082,9 +15734,9 @@ return (
       1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
     digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
-comment on function entities.noisy_or is
-  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, at most highest, rounded to '
-  'so many digits after the point. A result that is combined again later should keep 15.';
+comment on function entities.noisy_or is 'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their '
+  'confidences c, at most highest, rounded to so many digits after the point. A result that is combined again later should keep '
+  '15.';
 grant execute on function entities.noisy_or to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-entities/020-confidence.sql
 --! Included 160-entities/030-entity-aliases.sql
@@ -16116,23 +15768,21 @@ create table public.entity_aliases (
 alter table public.entity_aliases
   alter column alias set statistics 0, alter column entity set statistics 0,
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
-comment on table public.entity_aliases is
-  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships resolve aliases one '
-  'step far at query time; stored names are never rewritten. add_alias() writes this table.';
+comment on table public.entity_aliases is 'Other names of entities: one row for each memory that states an alias. Readers of '
+  'facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this '
+  'table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
 comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
 comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
-comment on column public.entity_aliases.alias_normalized is
-  'The alias in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
-comment on column public.entity_aliases.entity_normalized is
-  'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_aliases.alias_normalized is 'The alias in the form in which names are compared: Unicode NFKC, '
+  'lower case, white space collapsed.';
+comment on column public.entity_aliases.entity_normalized is 'The entity in the form in which names are compared: Unicode NFKC, '
+  'lower case, white space collapsed.';
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
-comment on column public.entity_aliases.agent is
-  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the '
-  'administrator.';
-comment on column public.entity_aliases.is_from_admin is
-  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have stated '
-  'something of the two names.';
+comment on column public.entity_aliases.agent is 'The creator name of the agent whose word the alias is: who stated it or, once '
+  'an administrator has confirmed it, the administrator.';
+comment on column public.entity_aliases.is_from_admin is 'True if an administrator stated or confirmed the alias. Otherwise it '
+  'counts only for its agent where others have stated something of the two names.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
 create trigger _320_stamp_statement before insert on public.entity_aliases
@@ -16157,9 +15807,8 @@ create table entities.tables_with_names (
   evidence_table text not null,
   name_columns text[] not null
 );
-comment on table entities.tables_with_names is
-  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that say which '
-  'agents state it.';
+comment on table entities.tables_with_names is 'Tables that state something of entities: their columns with normalised names, '
+  'and the tables of evidence that say which agents state it.';
 comment on column entities.tables_with_names.table_name is 'The table, in the schema public.';
 comment on column entities.tables_with_names.key_column is 'Its key, which the evidence has too.';
 comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
@@ -16173,8 +15822,8 @@ language sql stable security definer set search_path = '' rows 2
 begin atomic
   select t.* from entities.tables_with_names t order by t.table_name;
 end;
-comment on function entities.registered_tables is
-  'The tables that state something of entities: the same for every caller. Definer: callers have no grant on the table.';
+comment on function entities.registered_tables is 'The tables that state something of entities: the same for every caller. '
+  'Definer: callers have no grant on the table.';
 
 create function entities.is_disputed(alias public.entity_aliases) returns boolean
 language plpgsql stable set search_path = '' set enable_seqscan = off as $$
@@ -16199,18 +15848,16 @@ begin
   end loop;
   return false;
 end $$;
-comment on function entities.is_disputed is
-  'True if the caller can read something that another agent than that of the alias states of one of its two names. It depends on '
-  'nothing that the caller can''t read.';
+comment on function entities.is_disputed is 'True if the caller can read something that another agent than that of the alias '
+  'states of one of its two names. It depends on nothing that the caller can''t read.';
 
 create function entities.counts_for_caller(alias public.entity_aliases) returns boolean
 language plpgsql stable set search_path = '' as $$
 begin
   return alias.is_from_admin or alias.agent = identity.current_creator() or not entities.is_disputed(alias);
 end $$;
-comment on function entities.counts_for_caller is
-  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and for others as '
-  'long as nobody else states something of its names.';
+comment on function entities.counts_for_caller is 'True if the alias is applied for the caller: an administrator''s for '
+  'everyone; an agent''s for that agent, and for others as long as nobody else states something of its names.';
 grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin,
   l9_platform_admin, l9_worker;
 --! EndIncluded 160-entities/035-disputed-aliases.sql
@@ -16241,9 +15888,8 @@ begin
      where a.tenant_id = tenant and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
      order by a.is_from_admin desc, a.created_at limit entities.max_aliases()));
 end $$;
-comment on function entities.names_of is
-  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at '
-  'most 100), as far as they count for the caller.';
+comment on function entities.names_of is 'Returns all names of an entity, normalised: the given name, the entity that it is an '
+  'alias of, and the aliases of both (at most 100), as far as they count for the caller.';
 grant execute on function entities.max_aliases, entities.names_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-entities/040-names-of.sql
 --! Included 160-entities/050-add-alias.sql
@@ -16310,9 +15956,8 @@ begin
   end if;
   return saved;
 end $$;
-comment on function entities.add_alias_from is
-  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. Errors: '
-  'L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
+comment on function entities.add_alias_from is 'Stores an alias that a memory states, for a caller who can read the memory and '
+  'write in its scope, or for a job. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
 
 create function public.add_alias(
   alias text, entity text, source_packet uuid default null, scope text default 'developer', project_id text default null)
@@ -16331,11 +15976,10 @@ begin
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end $$;
-comment on function public.add_alias is
-  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts for others '
-  'only while nobody else states something of the names, or once confirmed (confirm_alias). A name is an alias of one entity and '
-  'has no aliases then. source_packet: the memory that says so; left out, one is saved in scope and project_id. Errors: L9VAL, '
-  'L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.add_alias is 'States that alias is another name of entity: what is stated of either is found by both. '
+  'An agent''s alias counts for others only while nobody else states something of the names, or once confirmed (confirm_alias). '
+  'A name is an alias of one entity and has no aliases then. source_packet: the memory that says so; left out, one is saved in '
+  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function entities.add_alias_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias to l9_agent, l9_admin;
 --! EndIncluded 160-entities/050-add-alias.sql
@@ -16362,8 +16006,8 @@ begin
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   order by a.alias_normalized, a.is_from_admin desc, a.created_at, a.alias_id;
 end $$;
-comment on function entities.aliases_for is
-  'Returns the names in the list that are aliases which count for the caller, each with its entity.';
+comment on function entities.aliases_for is 'Returns the names in the list that are aliases which count for the caller, each '
+  'with its entity.';
 
 create function entities.aliases_of(entity_name text) returns setof text
 language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off as $$
@@ -16401,10 +16045,9 @@ begin
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   order by a.is_from_admin desc, a.created_at, a.alias_id limit entities.max_aliases();
 end $$;
-comment on function public.applied_aliases is
-  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias '
-  'counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. '
-  'Errors: L9AUT.';
+comment on function public.applied_aliases is 'The aliases that are applied where the caller asks for an entity by this name, '
+  'and whose word they are. An agent''s alias counts for others only as long as nobody else states something of its names, or '
+  'once an administrator has confirmed it. Errors: L9AUT.';
 grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 160-entities/060-resolve-aliases.sql
 --! Included 160-entities/070-confirm-alias.sql
@@ -16435,10 +16078,9 @@ begin
   end if;
   return confirmed;
 end $$;
-comment on function public.confirm_alias is
-  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t take away '
-  'the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the table; the caller must '
-  'be able to read the alias and to write in its scope.';
+comment on function public.confirm_alias is 'Confirms an alias that an agent stated: from now on it counts for everyone who can '
+  'read it, and the agent can''t take away the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers '
+  'can''t write the table; the caller must be able to read the alias and to write in its scope.';
 grant execute on function public.confirm_alias to l9_admin;
 --! EndIncluded 160-entities/070-confirm-alias.sql
 --! Included 170-events/010-check-envelope.sql
@@ -16455,9 +16097,8 @@ begin
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
 end $$;
-comment on function events.check_word_of is
-  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field may be absent '
-  'or null.';
+comment on function events.check_word_of is 'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to '
+  '200 bytes. An optional field may be absent or null.';
 
 create function events.check_event(envelope jsonb) returns void
 language plpgsql stable parallel safe set search_path = '' as $$
@@ -16473,9 +16114,8 @@ begin
       'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
   end if;
 end $$;
-comment on function events.check_event is
-  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. Raises L9VAL or '
-  'L9LIM for the field.';
+comment on function events.check_event is 'Checks the envelope of a memory of kind event: event_type is required; agent_id and '
+  'timestamp are optional. Raises L9VAL or L9LIM for the field.';
 
 -- The required steps come first, then the type and the limit of each optional field.
 create function events.check_reasoning(envelope jsonb) returns void
@@ -16519,9 +16159,9 @@ begin
       'envelope.confidence_scores: must be an object of numbers from 0 to 1', 'envelope.confidence_scores');
   end if;
 end $$;
-comment on function events.check_reasoning is
-  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, inference_steps, '
-  'reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for the field.';
+comment on function events.check_reasoning is 'Checks the envelope of a memory of kind reasoning_trace: steps is required; '
+  'agent_id, extracted_features, inference_steps, reasoning_tokens, decision_tokens and confidence_scores are optional. Raises '
+  'L9VAL or L9LIM for the field.';
 
 create function events.tg_packet_store__check_envelope() returns trigger
 language plpgsql set search_path = '' as $$
@@ -16540,9 +16180,9 @@ begin
   end if;
   return new;
 end $$;
-comment on function events.tg_packet_store__check_envelope is
-  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value. Takes envelope.timestamp '
-  'as the event time of an event, unless the writer gives another one.';
+comment on function events.tg_packet_store__check_envelope is 'Rejects an event or a reasoning trace whose envelope misses a '
+  'required field or holds a wrong value. Takes envelope.timestamp as the event time of an event, unless the writer gives '
+  'another one.';
 
 -- Before the event time is checked.
 create trigger _200_check_envelope before insert or update of envelope, packet_type on public.packet_store
@@ -16578,17 +16218,16 @@ alter table public.agent_memory_events
 create index agent_memory_events_readers_idx on public.agent_memory_events (tenant_id, scope, "timestamp");
 create index agent_memory_events_type_idx on public.agent_memory_events (tenant_id, event_type, "timestamp");
 create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
-comment on table public.agent_memory_events is
-  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with its memory.';
+comment on table public.agent_memory_events is 'Events: one row for each memory of kind event, with its envelope as columns. '
+  'Triggers keep the row in step with its memory.';
 comment on column public.agent_memory_events.event_id is 'UUID version 7. It does not change while the memory stays an event.';
-comment on column public.agent_memory_events.agent_id is
-  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote '
-  'the memory.';
+comment on column public.agent_memory_events.agent_id is 'The agent that the event names: envelope.agent_id, else '
+  'metadata.agent, else the creator. The column creator says who wrote the memory.';
 comment on column public.agent_memory_events."timestamp" is 'When the event happened: the event time of its memory.';
 comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
 comment on column public.agent_memory_events.event_type is 'The type of the event: envelope.event_type, such as deploy.finished.';
-comment on column public.agent_memory_events.content is
-  'The other fields of the envelope; the text of the memory is its field content.';
+comment on column public.agent_memory_events.content is 'The other fields of the envelope; the text of the memory is its field '
+  'content.';
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
@@ -16611,9 +16250,8 @@ begin
     set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
       content = excluded.content, updated_at = clock_timestamp();
 end $$;
-comment on function events.fill_event is
-  'Writes the event row of a memory, or deletes it if the memory is no longer an event. Not executable by callers. Definer: '
-  'callers can''t write events.';
+comment on function events.fill_event is 'Writes the event row of a memory, or deletes it if the memory is no longer an event. '
+  'Not executable by callers. Definer: callers can''t write events.';
 --! EndIncluded 170-events/020-agent-memory-events.sql
 --! Included 170-events/030-reasoning-traces.sql
 -- Reasoning traces, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind
@@ -16651,30 +16289,27 @@ alter table public.reasoning_traces
 create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id)
   include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
-comment on table public.reasoning_traces is
-  'Reasoning traces: one row for each memory of kind reasoning_trace, with its envelope as columns. Triggers keep the row in '
-  'step with its memory. The text of the steps is embedded as type reasoning.';
-comment on column public.reasoning_traces.trace_id is
-  'UUID version 7. It does not change while the memory stays a reasoning trace.';
-comment on column public.reasoning_traces.agent_id is
-  'The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote '
-  'the memory.';
+comment on table public.reasoning_traces is 'Reasoning traces: one row for each memory of kind reasoning_trace, with its '
+  'envelope as columns. Triggers keep the row in step with its memory. The text of the steps is embedded as type reasoning.';
+comment on column public.reasoning_traces.trace_id is 'UUID version 7. It does not change while the memory stays a reasoning '
+  'trace.';
+comment on column public.reasoning_traces.agent_id is 'The agent that the trace names: envelope.agent_id, else metadata.agent, '
+  'else the creator. The column creator says who wrote the memory.';
 comment on column public.reasoning_traces.packet_id is 'The memory that holds the trace.';
 comment on column public.reasoning_traces.steps is 'The steps in order: a list of texts, or of objects that contain texts.';
 comment on column public.reasoning_traces.extracted_features is 'What the agent took from its input: an object.';
 comment on column public.reasoning_traces.inference_steps is 'What the agent inferred: a list.';
-comment on column public.reasoning_traces.reasoning_tokens is
-  'The number of tokens that the reasoning took, or a list of the tokens.';
-comment on column public.reasoning_traces.decision_tokens is
-  'The number of tokens that the decision took, or a list of the tokens.';
+comment on column public.reasoning_traces.reasoning_tokens is 'The number of tokens that the reasoning took, or a list of the '
+  'tokens.';
+comment on column public.reasoning_traces.decision_tokens is 'The number of tokens that the decision took, or a list of the '
+  'tokens.';
 comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
 
 -- trace_id is the key of the reasoning trace, so the trace of its memory has another name.
 call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id', trace_column => 'packet_trace_id');
 
 create function events.field_or_default(envelope jsonb, field text, default_value jsonb) returns jsonb
-language sql immutable parallel safe set search_path = ''
-return coalesce(nullif(envelope -> field, 'null'), default_value);
+language sql immutable parallel safe set search_path = '' return coalesce(nullif(envelope -> field, 'null'), default_value);
 comment on function events.field_or_default is 'Returns a field of the envelope, or the default if the field is absent or null.';
 
 -- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
@@ -16703,9 +16338,8 @@ begin
       decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
       updated_at = clock_timestamp();
 end $$;
-comment on function events.fill_reasoning is
-  'Writes the trace row of a memory, or deletes it if the memory is no longer a reasoning trace. Not executable by callers. '
-  'Definer: callers can''t write traces.';
+comment on function events.fill_reasoning is 'Writes the trace row of a memory, or deletes it if the memory is no longer a '
+  'reasoning trace. Not executable by callers. Definer: callers can''t write traces.';
 
 -- Fills what the kind was before and what it is now. An update counts only if it changes something that the row holds.
 create function events.tg_packet_store__fill_columns() returns trigger
@@ -16722,8 +16356,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function events.tg_packet_store__fill_columns is
-  'Keeps the event or reasoning trace of a memory in step with it. Definer: runs functions that callers may not.';
+comment on function events.tg_packet_store__fill_columns is 'Keeps the event or reasoning trace of a memory in step with it. '
+  'Definer: runs functions that callers may not.';
 
 create trigger _610_fill_columns after insert on public.packet_store
   for each row when (new.packet_type in ('event', 'reasoning_trace')) execute function events.tg_packet_store__fill_columns();
@@ -16741,19 +16375,19 @@ return not pg_catalog.jsonb_path_exists(value,
   and not pg_catalog.jsonb_path_exists(value,
     '$.** ? (@.type() == "object").keyvalue().key ? (!(@ like_regex "^[A-Za-z0-9._:/@+-]{1,100}$"))')
   and pg_catalog.octet_length(value::text) <= 4096;
-comment on function tasks.is_bare is
-  'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then contains no text that somebody wrote.';
+comment on function tasks.is_bare is 'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then '
+  'contains no text that somebody wrote.';
 
 create function tasks.is_error_name(name text) returns boolean language sql immutable parallel safe set search_path = ''
 return name ~ '^[A-Za-z0-9._:-]{1,100}$';
-comment on function tasks.is_error_name is
-  'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so no text that somebody wrote.';
+comment on function tasks.is_error_name is 'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so '
+  'no text that somebody wrote.';
 
 create function tasks.error_name(error text) returns text language sql immutable parallel safe set search_path = ''
 return coalesce(
   nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
-comment on function tasks.error_name is
-  'Returns the name at the start of an error, for which is_error_name() is true; Error if there is none.';
+comment on function tasks.error_name is 'Returns the name at the start of an error, for which is_error_name() is true; Error if '
+  'there is none.';
 
 create table public.tasks (
   id uuid primary key default uuidv7(),
@@ -16790,28 +16424,26 @@ create index tasks_status_idx on public.tasks (tenant_id, status, type);
 create index tasks_caller_idx on public.tasks (tenant_id, caller) where caller is not null;
 create index tasks_completed_idx on public.tasks (completed_at);
 create unique index tasks_open_key on public.tasks (tenant_id, job_key) where status in ('queued', 'running');
-comment on table public.tasks is
-  'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row is deleted 30 days after its '
-  'run ended.';
+comment on table public.tasks is 'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row '
+  'is deleted 30 days after its run ended.';
 comment on column public.tasks.id is 'UUID version 7.';
 comment on column public.tasks.type is 'The kind of work, such as reembed: a lower-case word.';
 comment on column public.tasks.status is 'queued, running, completed or failed.';
 comment on column public.tasks.payload is 'The parameters of the run: numbers, ids and names, never contents.';
 comment on column public.tasks.result is 'The outcome of the run: numbers, ids and names, never contents.';
-comment on column public.tasks.error is
-  'The name of the error that ended the run; interrupted if its process died. Null unless status is failed.';
-comment on column public.tasks.job_key is
-  'The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or running.';
-comment on column public.tasks.job_id is
-  'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command does it.';
+comment on column public.tasks.error is 'The name of the error that ended the run; interrupted if its process died. Null unless '
+  'status is failed.';
+comment on column public.tasks.job_key is 'The object of the work, such as extract and the id of a memory. At most one run with '
+  'the same key is queued or running.';
+comment on column public.tasks.job_id is 'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command '
+  'does it.';
 comment on column public.tasks.caller is 'The caller who asked for the run. Null: a schedule started it.';
 comment on column public.tasks.tenant_id is 'The tenant that the run works for.';
 comment on column public.tasks.org_id is 'The org that the run works for. Null: the whole tenant.';
 comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
 comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
-comment on column public.tasks.scope is
-  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins who '
-  'can read every scope and project can read the row.';
+comment on column public.tasks.scope is 'The scope that the run works on; callers who can read this scope can read the row. '
+  'Null: all scopes, and then only admins who can read every scope and project can read the row.';
 comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
 comment on column public.tasks.started_at is 'When the run started.';
 comment on column public.tasks.completed_at is 'When the run completed or failed.';
@@ -16821,8 +16453,8 @@ call identity.protect_like_memories('public.tasks', noun => 'task', expires => f
 -- Such a row may tell that there is work in any scope and project, and how much.
 create policy unscoped_tasks on public.tasks for select to l9_admin
   using (scope is null and (select identity.has_every_scope()) and (select identity.has_every_project()));
-comment on policy unscoped_tasks on public.tasks is
-  'Admins also read rows without a scope, if they can read every scope and project; agents can not.';
+comment on policy unscoped_tasks on public.tasks is 'Admins also read rows without a scope, if they can read every scope and '
+  'project; agents can not.';
 
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
@@ -16886,10 +16518,9 @@ begin
   end loop;
   return ids;
 end $$;
-comment on function tasks.start_task is
-  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for '
-  'finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is '
-  'marked as failed. Definer: reads tenants, which jobs can''t read.';
+comment on function tasks.start_task is 'Records that a run starts, or is queued (is_queued), for one tenant or for each active '
+  'tenant. Returns the ids for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a '
+  'dead process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
 grant execute on function tasks.start_task to l9_worker;
 --! EndIncluded 180-tasks/020-start-task.sql
 --! Included 180-tasks/030-finish-task.sql
@@ -16914,9 +16545,8 @@ begin
   get diagnostics finished = row_count;
   return finished;
 end $$;
-comment on function tasks.finish_task is
-  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or '
-  'running.';
+comment on function tasks.finish_task is 'Records that runs ended: failed if an error is named, else completed. Returns the '
+  'number of runs that were still queued or running.';
 grant execute on function tasks.finish_task to l9_worker;
 --! EndIncluded 180-tasks/030-finish-task.sql
 --! Included 180-tasks/035-record-runs.sql
@@ -16936,9 +16566,9 @@ begin
   get diagnostics recorded = row_count;
   return recorded;
 end $$;
-comment on function tasks.record_runs is
-  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results has the result '
-  'for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: jobs can''t insert into tasks.';
+comment on function tasks.record_runs is 'Records a run that has ended, for jobs that know only afterwards for which tenants '
+  'they did something: results has the result for each tenant_id. The run failed if an error is named. Returns the number of '
+  'rows. Definer: jobs can''t insert into tasks.';
 grant execute on function tasks.record_runs to l9_worker;
 --! EndIncluded 180-tasks/035-record-runs.sql
 --! Included 180-tasks/040-sweep-tasks.sql
@@ -16958,9 +16588,8 @@ begin
   get diagnostics deleted_count = row_count;
   return deleted_count;
 end $$;
-comment on function tasks.sweep_tasks is
-  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed '
-  '(interrupted) that have not changed for 7 days and have not ended.';
+comment on function tasks.sweep_tasks is 'Deletes up to batch_size runs that ended more than 30 days ago and returns their '
+  'number. Also marks runs as failed (interrupted) that have not changed for 7 days and have not ended.';
 grant execute on function tasks.sweep_tasks to l9_worker;
 --! EndIncluded 180-tasks/040-sweep-tasks.sql
 --! Included 190-facts/010-fact-predicates.sql
@@ -16978,11 +16607,11 @@ create table public.fact_predicates (
   constraint predicate_normalised check (predicate = entities.normalise_name(predicate) and predicate <> ''),
   constraint predicate_description_at_most_1000_bytes check (octet_length(description) <= 1000)
 );
-comment on table public.fact_predicates is
-  'Predicates that a tenant''s admins registered. A predicate without a row is multi-valued: its facts hold side by side.';
+comment on table public.fact_predicates is 'Predicates that a tenant''s admins registered. A predicate without a row is '
+  'multi-valued: its facts hold side by side.';
 comment on column public.fact_predicates.tenant_id is 'The tenant.';
-comment on column public.fact_predicates.predicate is
-  'The predicate in the form that facts store: lower case, white space trimmed and collapsed.';
+comment on column public.fact_predicates.predicate is 'The predicate in the form that facts store: lower case, white space '
+  'trimmed and collapsed.';
 comment on column public.fact_predicates.is_single_valued is 'Single-valued: asserting a new object supersedes the previous one.';
 comment on column public.fact_predicates.description is 'What the predicate says of a subject, at most 1000 bytes.';
 comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
@@ -17003,15 +16632,14 @@ create policy definer_functions on public.fact_predicates to l9_owner
     or tenant_id = (select identity.current_tenant_id()));
 
 comment on policy tenant_isolation on public.fact_predicates is 'Callers read only predicates of their own tenant.';
-comment on policy scope_access on public.fact_predicates is
-  'Agents read all predicates of their tenant, because everyone who asserts facts needs them.';
+comment on policy scope_access on public.fact_predicates is 'Agents read all predicates of their tenant, because everyone who '
+  'asserts facts needs them.';
 comment on policy admin_override on public.fact_predicates is 'Admins read all predicates of their tenant.';
-comment on policy platform_override on public.fact_predicates is
-  'Operators read predicates of all tenants; each such read is audited.';
+comment on policy platform_override on public.fact_predicates is 'Operators read predicates of all tenants; each such read is '
+  'audited.';
 comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read predicates.';
-comment on policy definer_functions on public.fact_predicates is
-  'register_predicate() writes predicates and assert_fact() reads them: those of the caller''s tenant; for jobs and operators, '
-  'those of all tenants.';
+comment on policy definer_functions on public.fact_predicates is 'register_predicate() writes predicates and assert_fact() reads '
+  'them: those of the caller''s tenant; for jobs and operators, those of all tenants.';
 grant select on public.fact_predicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- No role may insert, update or delete: register_predicate() checks who may, and recomputes the facts that change.
 
@@ -17020,9 +16648,8 @@ language sql stable parallel safe set search_path = ''
 return coalesce((
   select p.is_single_valued from public.fact_predicates p
   where p.tenant_id = is_single_valued.tenant_id and p.predicate = is_single_valued.predicate), false);
-comment on function facts.is_single_valued is
-  'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call '
-  'it.';
+comment on function facts.is_single_valued is 'True if the predicate is registered as single-valued in the tenant. Not '
+  'executable by callers: functions of the owner call it.';
 --! EndIncluded 190-facts/010-fact-predicates.sql
 --! Included 190-facts/020-holds-at.sql
 -- The condition that a fact is true at a point in time, for the functions that find facts, in the graph and in the
@@ -17030,11 +16657,9 @@ comment on function facts.is_single_valued is
 
 -- Inlined into its callers, which is why it sets no search_path: indexes and plans stay those of the written-out condition.
 create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz) returns boolean
-language sql immutable parallel safe
-return valid_from <= point_in_time and (valid_to is null or valid_to > point_in_time);
-comment on function facts.holds_at is
-  'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to valid_to, exclusive; valid_to null '
-  'means no end.';
+language sql immutable parallel safe return valid_from <= point_in_time and (valid_to is null or valid_to > point_in_time);
+comment on function facts.holds_at is 'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to '
+  'valid_to, exclusive; valid_to null means no end.';
 grant execute on function facts.holds_at to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/020-holds-at.sql
 --! Included 190-facts/030-knowledge-facts.sql
@@ -17119,56 +16744,48 @@ call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_pa
 -- Subject and object are those of its evidence, which is guarded itself.
 call secrets.guard_table(
   'public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
-comment on table public.knowledge_facts is
-  'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at '
-  'until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() '
-  'write this table.';
+comment on table public.knowledge_facts is 'Facts: subject, predicate and object, with two time axes. Validity: from valid_from '
+  'to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in '
+  'fact_evidence. assert_fact() and retract_fact() write this table.';
 comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
-comment on column public.knowledge_facts.subject is
-  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an agent''s, then '
-  'the oldest.';
-comment on column public.knowledge_facts.predicate is
-  'What the fact says of its subject: lower case, white space trimmed and collapsed.';
+comment on column public.knowledge_facts.subject is 'The entity that the fact is about, spelled as in the statement that counts '
+  'most: an administrator''s before an agent''s, then the oldest.';
+comment on column public.knowledge_facts.predicate is 'What the fact says of its subject: lower case, white space trimmed and '
+  'collapsed.';
 comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
-comment on column public.knowledge_facts.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent gave. What '
-  'an administrator states has the confidence of administrators alone.';
-comment on column public.knowledge_facts.source_packet is
-  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. fact_evidence lists '
-  'all of them.';
+comment on column public.knowledge_facts.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where '
+  'c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
+comment on column public.knowledge_facts.source_packet is 'The memory of the statement that counts most: an administrator''s '
+  'before an agent''s, then the oldest. fact_evidence lists all of them.';
 comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
 comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
 comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
-comment on column public.knowledge_facts.supporting_packet_count is
-  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the fact without '
-  'naming a memory.';
+comment on column public.knowledge_facts.supporting_packet_count is 'How often the fact was stated: once for each memory and '
+  'agent, and once more each time an agent repeated the fact without naming a memory.';
 comment on column public.knowledge_facts.agent_count is 'How many agents state the fact. Rankings count these.';
-comment on column public.knowledge_facts.is_from_admin is
-  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by and an empty '
-  'validity: it is never current.';
-comment on column public.knowledge_facts.contradiction_count is
-  'How many agents stated a different value of the same subject and predicate that superseded this one, was superseded by it, or '
-  'is outranked by an administrator''s, up to the end of its validity.';
-comment on column public.knowledge_facts.access_count is
-  'How often find_facts() returned the fact, as of the last roll-up of the access log.';
-comment on column public.knowledge_facts.valid_from is
-  'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for '
-  'its confidence.';
-comment on column public.knowledge_facts.valid_to is
-  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an administrator''s '
-  'outranks. Null: the fact still holds unless it is retracted.';
+comment on column public.knowledge_facts.is_from_admin is 'True if an administrator states the fact. What agents state against '
+  'it while it holds is kept with superseded_by and an empty validity: it is never current.';
+comment on column public.knowledge_facts.contradiction_count is 'How many agents stated a different value of the same subject '
+  'and predicate that superseded this one, was superseded by it, or is outranked by an administrator''s, up to the end of its '
+  'validity.';
+comment on column public.knowledge_facts.access_count is 'How often find_facts() returned the fact, as of the last roll-up of '
+  'the access log.';
+comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its statements gives; of a '
+  'single-valued predicate, any of those that count for its confidence.';
+comment on column public.knowledge_facts.valid_to is 'End of validity: as stated, or when the superseding fact started to hold; '
+  'valid_from for a fact that an administrator''s outranks. Null: the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
-comment on column public.knowledge_facts.superseded_by is
-  'The fact that superseded or outranks this one; it has the same tenant, org, user, project and scope.';
+comment on column public.knowledge_facts.superseded_by is 'The fact that superseded or outranks this one; it has the same '
+  'tenant, org, user, project and scope.';
 comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
 comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
 comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';
-comment on column public.knowledge_facts.audience_id is
-  'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
+comment on column public.knowledge_facts.audience_id is 'Hash of tenant, org, user, project and scope. Rows with equal values '
+  'are visible to the same callers.';
 
 create policy worker_counts on public.knowledge_facts for update to l9_worker using (true);
-comment on policy worker_counts on public.knowledge_facts is
-  'The job that rolls up the access log updates access_count; the grant allows no other column.';
+comment on policy worker_counts on public.knowledge_facts is 'The job that rolls up the access log updates access_count; the '
+  'grant allows no other column.';
 grant update (access_count) on public.knowledge_facts to l9_worker;
 -- No role has any other privilege to insert, update or delete.
 
@@ -17236,31 +16853,29 @@ create trigger _320_stamp_statement before insert on public.fact_evidence
   for each row execute function derived.tg__stamp_statement('packet_id');
 -- A fact is found by its normalised subject and object, so it is refused rather than redacted.
 call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
-comment on table public.fact_evidence is
-  'Evidence of facts: one row for each statement of a fact, by a memory and who asserted it from there. A fact is computed from '
-  'these rows.';
+comment on table public.fact_evidence is 'Evidence of facts: one row for each statement of a fact, by a memory and who asserted '
+  'it from there. A fact is computed from these rows.';
 comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
 comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
 comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
 comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
 comment on column public.fact_evidence.object is 'The object as this memory spells it.';
 comment on column public.fact_evidence.confidence is 'The highest confidence that was given with this statement, from 0 to 1.';
-comment on column public.fact_evidence.mentions is
-  'How often the agent stated the fact in the same words without naming a memory; otherwise 1.';
+comment on column public.fact_evidence.mentions is 'How often the agent stated the fact in the same words without naming a '
+  'memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
-comment on column public.fact_evidence.valid_to is
-  'The end of validity that this memory states; null: none. Of several statements the last one that gives an end counts.';
+comment on column public.fact_evidence.valid_to is 'The end of validity that this memory states; null: none. Of several '
+  'statements the last one that gives an end counts.';
 comment on column public.fact_evidence.end_stated_at is 'When that end was stated.';
-comment on column public.fact_evidence.agent is
-  'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
+comment on column public.fact_evidence.agent is 'The creator name of the agent whose statement it is: creator or, if a job '
+  'extracted the fact, the writer of the memory.';
 comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
-comment on column public.fact_evidence.content_hash is
-  'The hash of the text that the memory had when the fact was last stated from it. As use of the memory only statements from its '
-  'present text count.';
-comment on column public.fact_evidence.into_world is
-  'True if the fact is to change the world model: a model extracted it, or a caller said so.';
-comment on column public.fact_evidence.extracted_by is
-  'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
+comment on column public.fact_evidence.content_hash is 'The hash of the text that the memory had when the fact was last stated '
+  'from it. As use of the memory only statements from its present text count.';
+comment on column public.fact_evidence.into_world is 'True if the fact is to change the world model: a model extracted it, or a '
+  'caller said so.';
+comment on column public.fact_evidence.extracted_by is 'The chat model that extracted the fact from the memory. Null: a caller '
+  'asserted it.';
 --! EndIncluded 190-facts/040-fact-evidence.sql
 --! Included 190-facts/045-names-of-facts.sql
 -- Registers facts among the tables whose rows name entities. entities.is_disputed() reads that list to tell whether
@@ -17275,9 +16890,8 @@ values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,obje
 -- lock_facts(), and reads what it recomputes by facts_with_key().
 
 create type facts.fact_key as (tenant_id uuid, audience_id uuid, subject_normalized text, predicate text, object_normalized text);
-comment on type facts.fact_key is
-  'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a single-valued predicate; '
-  'for a multi-valued predicate, only those with one object.';
+comment on type facts.fact_key is 'Identifies the facts that are recomputed together: within one audience, all facts of a '
+  'subject and a single-valued predicate; for a multi-valued predicate, only those with one object.';
 
 create function facts.lock_facts(key facts.fact_key) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -17288,9 +16902,8 @@ begin
     hashtextextended(format('l9-memory facts %s %s %s', key.audience_id, key.predicate, key.subject_normalized), 0));
   return facts.is_single_valued(key.tenant_id, key.predicate);
 end $$;
-comment on function facts.lock_facts is
-  'Waits until no other transaction changes these facts, holds them until the end of this one, and returns true if the predicate '
-  'is single-valued. Not executable by callers.';
+comment on function facts.lock_facts is 'Waits until no other transaction changes these facts, holds them until the end of this '
+  'one, and returns true if the predicate is single-valued. Not executable by callers.';
 
 create function facts.facts_with_key(key facts.fact_key, is_single boolean) returns setof public.knowledge_facts
 language sql stable
@@ -17299,9 +16912,8 @@ begin atomic
   where f.audience_id = (key).audience_id and f.subject_normalized = (key).subject_normalized and f.predicate = (key).predicate
     and (is_single or f.object_normalized = (key).object_normalized);
 end;
-comment on function facts.facts_with_key is
-  'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by '
-  'callers.';
+comment on function facts.facts_with_key is 'Returns the facts that are recomputed together, including facts that ended, expired '
+  'or were retracted. Not executable by callers.';
 --! EndIncluded 190-facts/050-fact-keys.sql
 --! Included 190-facts/060-combine-evidence.sql
 -- Two of the three steps of recompute_facts(): the values of each fact from its statements, and the merging of facts
@@ -17350,9 +16962,8 @@ begin atomic
       (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
         s.valid_from, s.recorded_at, s.ttl);
 end;
-comment on function facts.compute_fact_confidence is
-  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. Not '
-  'executable by callers.';
+comment on function facts.compute_fact_confidence is 'Computes spelling, confidence, counts and times of facts from their '
+  'evidence. The new fact keeps its updated_at. Not executable by callers.';
 
 create function facts.groups_to_merge(key facts.fact_key, is_single boolean) returns table (fact_id uuid, kept uuid)
 language sql stable set search_path = ''
@@ -17379,10 +16990,9 @@ begin atomic
   select g.fact_id, first_value(g.fact_id) over (partition by g.period, g.run, g.object_normalized order by g.place)
   from grouped g order by g.place;
 end;
-comment on function facts.groups_to_merge is
-  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other '
-  'value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by '
-  'callers.';
+comment on function facts.groups_to_merge is 'Returns each fact that was not retracted, and the fact that it is merged into: the '
+  'first that states the same, with no other value between them. What an agent states while an administrator''s fact holds '
+  'stands beside that fact. Not executable by callers.';
 
 -- Moves the evidence and the number of reads of each duplicate to the fact that is kept, and deletes the duplicate.
 create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
@@ -17414,9 +17024,8 @@ begin
   end loop;
   return has_merged;
 end $$;
-comment on function facts.merge_facts is
-  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were '
-  'merged. Not executable by callers.';
+comment on function facts.merge_facts is 'Merges facts that state the same with no other value between them, and keeps the '
+  'evidence of all. Returns true if any were merged. Not executable by callers.';
 --! EndIncluded 190-facts/060-combine-evidence.sql
 --! Included 190-facts/070-supersession.sql
 -- Which fact superseded or outranks which. recompute_facts() writes the result.
@@ -17470,10 +17079,9 @@ begin atomic
     where s.fact_id = f.fact_id and s.valid_to is not null and s.is_from_admin = f.is_from_admin
     order by s.end_stated_at desc, s.evidence_id desc limit 1) stated on true;
 end;
-comment on function facts.supersession_chain is
-  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
-  'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is outranked: it '
-  'ends where it begins and names the other. Not executable by callers.';
+comment on function facts.supersession_chain is 'Computes which fact superseded which: facts are ordered by valid_from, then by '
+  'recorded_at, and each ends where the next begins, or earlier where its evidence says so. An agent''s fact that begins while '
+  'an administrator''s holds is outranked: it ends where it begins and names the other. Not executable by callers.';
 --! EndIncluded 190-facts/070-supersession.sql
 --! Included 190-facts/080-recount-voices.sql
 -- What facts tell about the importance of the memories behind them: agents that assert and agents that contradict
@@ -17483,9 +17091,8 @@ create policy definer_functions on public.memory_signals to l9_owner
   using (
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
-comment on policy definer_functions on public.memory_signals is
-  'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all '
-  'tenants.';
+comment on policy definer_functions on public.memory_signals is 'Recomputing facts updates the statistics of their source '
+  'memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
 -- Supporters are other agents with evidence from the memory itself. Opponents are agents with evidence of facts that
 -- superseded the memory's facts, or that these superseded, unless the memory states both.
@@ -17528,9 +17135,9 @@ begin atomic
   ) v
   group by v.packet_id, v.agent;
 end;
-comment on function facts.voices_on is
-  'Which agents other than the author asserted facts that these memories state, and which agents contradict them by facts of '
-  'other memories. However many facts an agent asserts, it is one row. Not executable by callers.';
+comment on function facts.voices_on is 'Which agents other than the author asserted facts that these memories state, and which '
+  'agents contradict them by facts of other memories. However many facts an agent asserts, it is one row. Not executable by '
+  'callers.';
 
 create function facts.changed_voices(packet_ids uuid[]) returns uuid[]
 language sql stable set search_path = '' set enable_seqscan = off
@@ -17543,8 +17150,8 @@ return array(
     where v.packet_id = any (changed_voices.packet_ids) and (v.has_asserted or v.has_contradicted)
   ) k using (packet_id, agent)
   where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
-comment on function facts.changed_voices is
-  'Which of these memories have other voices than memory_voices says. Not executable by callers.';
+comment on function facts.changed_voices is 'Which of these memories have other voices than memory_voices says. Not executable '
+  'by callers.';
 
 create function facts.recount_voices(packet_ids uuid[]) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -17569,9 +17176,8 @@ begin
   where (v.has_asserted, v.has_contradicted) is distinct from (excluded.has_asserted, excluded.has_contradicted);
   perform importance.sum_voices(changed_ids);
 end $$;
-comment on function facts.recount_voices is
-  'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to memory_signals. '
-  'Not executable by callers.';
+comment on function facts.recount_voices is 'Writes to memory_voices which agents assert and which contradict what these '
+  'memories state, and the sums to memory_signals. Not executable by callers.';
 --! EndIncluded 190-facts/080-recount-voices.sql
 --! Included 190-facts/090-recompute-facts.sql
 -- Brings the facts of one key up to date with their evidence: removes what expired, computes, merges, and chains
@@ -17635,10 +17241,9 @@ begin
     perform facts.recount_voices(packet_ids);
   end if;
 end $$;
-comment on function facts.recompute_facts is
-  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on '
-  'packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by '
-  'callers.';
+comment on function facts.recompute_facts is 'Recomputes facts from their evidence, which fact superseded which, and the voices '
+  'of agents on their source memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock '
+  'of the predicate. Not executable by callers.';
 --! EndIncluded 190-facts/090-recompute-facts.sql
 --! Included 190-facts/100-check-fact.sql
 -- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
@@ -17646,8 +17251,8 @@ comment on function facts.recompute_facts is
 
 create function facts.object_text(object jsonb) returns text language sql immutable parallel safe set search_path = ''
 return entities.normalise_name(object #>> '{}');
-comment on function facts.object_text is
-  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by their JSON.';
+comment on function facts.object_text is 'Returns the form in which objects are compared: texts, numbers and truth values like '
+  'names, lists and objects by their JSON.';
 
 create function facts.check_object(object jsonb) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -17664,9 +17269,8 @@ begin
   perform identity.check_numbers(object, 'object');
   return normalised;
 end $$;
-comment on function facts.check_object is
-  'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a number that is not kept exactly, L9LIM '
-  'if it is longer than 8192 bytes or nested deeper than 60 levels.';
+comment on function facts.check_object is 'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a '
+  'number that is not kept exactly, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
 
 create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb) returns facts.fact_key
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -17680,8 +17284,8 @@ begin
   key.object_normalized := facts.check_object(object);
   return key;
 end $$;
-comment on function facts.key_of_fact is
-  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
+comment on function facts.key_of_fact is 'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, '
+  'predicate or object break a rule.';
 grant execute on function facts.object_text, facts.check_object to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/100-check-fact.sql
 --! Included 190-facts/110-assert-fact-from.sql
@@ -17727,9 +17331,9 @@ begin
   end loop;
   return null;
 end $$;
-comment on function facts.fact_at is
-  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds '
-  'at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
+comment on function facts.fact_at is 'Returns the fact that a statement by an agent or an administrator is evidence of: the one '
+  'that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. '
+  'Not executable by callers.';
 
 create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz) returns uuid
@@ -17831,11 +17435,10 @@ begin
   order by f.fact_id = id desc, f.valid_from desc limit 1;
   return fact;
 end $$;
-comment on function facts.assert_fact_from is
-  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the '
-  'caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every '
-  'extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be '
-  'able to read the memory and to write in its scope.';
+comment on function facts.assert_fact_from is 'Asserts a fact that a memory states. For jobs, extracted_by is the chat model '
+  'that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. '
+  'into_world: the fact changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: '
+  'writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 190-facts/110-assert-fact-from.sql
 --! Included 190-facts/120-assert-fact.sql
@@ -17876,10 +17479,10 @@ begin
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
 end $$;
-comment on function public.assert_fact is
-  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without one a memory of '
-  'kind fact is saved. Repeating a fact is support. A new value of a single-valued predicate supersedes the former, but an '
-  'agent''s never an administrator''s. into_world: it also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+comment on function public.assert_fact is 'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory '
+  'that states it; without one a memory of kind fact is saved. Repeating a fact is support. A new value of a single-valued '
+  'predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also changes the world model. '
+  'Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.assert_fact to l9_agent, l9_admin;
 --! EndIncluded 190-facts/120-assert-fact.sql
 --! Included 190-facts/130-withdraw-evidence.sql
@@ -17896,9 +17499,8 @@ begin atomic
   -- All callers take the locks in this order, which rules out deadlocks.
   order by 1;
 end;
-comment on function facts.keys_of_evidence is
-  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. audience_id: the keys '
-  'as they will be in that audience. Not executable by callers.';
+comment on function facts.keys_of_evidence is 'Returns the keys of all facts that a memory states and that must be recomputed '
+  'when the memory changes. audience_id: the keys as they will be in that audience. Not executable by callers.';
 
 create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -17923,9 +17525,9 @@ begin
       key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[withdraw_evidence.packet_id]);
   end loop;
 end $$;
-comment on function facts.withdraw_evidence is
-  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model extracted and '
-  'no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
+comment on function facts.withdraw_evidence is 'Deletes the evidence of a memory and recomputes its facts without it. '
+  'only_extracted: deletes only what a model extracted and no caller retracted. For jobs. Definer: writes tables that callers '
+  'can''t write.';
 grant execute on function facts.withdraw_evidence to l9_worker;
 
 create function facts.tg_packet_store__withdraw_facts() returns trigger
@@ -17934,9 +17536,8 @@ begin
   perform facts.withdraw_evidence(old.packet_id, only_extracted => false);
   return old;
 end $$;
-comment on function facts.tg_packet_store__withdraw_facts is
-  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, the others are '
-  'deleted. Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__withdraw_facts is 'Deletes the evidence of a memory before the memory is deleted: '
+  'facts that other memories state are recomputed, the others are deleted. Definer: callers can''t write these tables.';
 
 -- A before trigger, because the foreign keys would delete facts that other memories still state.
 create trigger _620_withdraw_facts before delete on public.packet_store
@@ -17950,9 +17551,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function facts.tg_packet_store__recount_facts is
-  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. '
-  'Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__recount_facts is 'Counts the voices on a memory whose text has changed: facts that '
+  'others asserted from the former text are no use of this one. Definer: callers can''t write these tables.';
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash) execute function facts.tg_packet_store__recount_facts();
@@ -17996,9 +17596,8 @@ begin
     end if;
   end if;
 end $$;
-comment on function facts.move_evidence is
-  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an '
-  'equal fact there or to a new one. Not executable by callers.';
+comment on function facts.move_evidence is 'Moves the evidence of a memory to another audience: together with the fact if no '
+  'other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
 
 -- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
 -- move in opposite directions can't deadlock.
@@ -18030,9 +17629,8 @@ begin
   end loop;
   return null;
 end $$;
-comment on function facts.tg_packet_store__facts_follow is
-  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that states it. '
-  'Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__facts_follow is 'Moves the facts of a memory to the memory''s new audience and lets a '
+  'fact expire with the last memory that states it. Definer: callers can''t write these tables.';
 
 -- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
@@ -18081,11 +17679,10 @@ begin
   select f.* into fact from public.knowledge_facts f where f.fact_id = fact.fact_id;
   return fact;
 end $$;
-comment on function public.retract_fact is
-  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the fact that it '
-  'superseded holds again. Agents can retract facts that only they asserted, admins all facts within their claims; otherwise, '
-  'and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the '
-  'table; ownership is checked here.';
+comment on function public.retract_fact is 'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row '
+  'stays as history, and the fact that it superseded holds again. Agents can retract facts that only they asserted, admins all '
+  'facts within their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. '
+  'Definer: callers can''t write the table; ownership is checked here.';
 grant execute on function public.retract_fact to l9_agent, l9_admin;
 --! EndIncluded 190-facts/150-retract-fact.sql
 --! Included 190-facts/160-register-predicate.sql
@@ -18133,10 +17730,10 @@ begin
   end if;
   return registered;
 end $$;
-comment on function public.register_predicate is
-  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and project: '
-  'single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For '
-  'admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
+comment on function public.register_predicate is 'Registers a predicate as single-valued or multi-valued. Existing facts are '
+  'recomputed within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, '
+  'all superseded values hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
+  'writes tables that callers can''t write.';
 grant execute on function public.register_predicate to l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/160-register-predicate.sql
 --! Included 190-facts/170-log-fact-reads.sql
@@ -18178,10 +17775,9 @@ begin
     from unnest(facts) f;
   end if;
 end $$;
-comment on function facts.log_fact_reads is
-  'Audits which facts the caller was shown, without their texts, and the project and scope that it asked for; is_use also counts '
-  'them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller '
-  'could read the fact. Definer: writes audit_log.';
+comment on function facts.log_fact_reads is 'Audits which facts the caller was shown, without their texts, and the project and '
+  'scope that it asked for; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the '
+  'roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
 grant execute on function facts.max_facts_per_read, facts.check_k, facts.log_fact_reads to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/170-log-fact-reads.sql
 --! Included 190-facts/180-find-facts.sql
@@ -18191,8 +17787,8 @@ grant execute on function facts.max_facts_per_read, facts.check_k, facts.log_fac
 create function facts.names_of_object(object jsonb) returns text[] language sql stable parallel safe set search_path = ''
 return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}')
   else array[facts.object_text(object)] end;
-comment on function facts.names_of_object is
-  'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
+comment on function facts.names_of_object is 'Returns the forms that an object may be stored in: all names of the entity if it '
+  'is a text, otherwise the value.';
 
 -- Takes the k most confident, and only then reorders them, so that a value never stands above one that superseded it.
 -- The audit row names the facts and leaves out their texts.
@@ -18252,11 +17848,10 @@ begin
     matching_facts, is_use => true, project_id => find_facts.project_id, scope => find_facts.scope);
   return query select (f).* from unnest(matching_facts) f;
 end $$;
-comment on function public.find_facts is
-  'Facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one that '
-  'superseded it. Subject and object match by any name or alias. include_history: also facts that ended or were retracted. '
-  'project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without texts, and counts the facts as '
-  'used. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function public.find_facts is 'Facts that the caller can read and that hold (at valid_at, as known today), most '
+  'confident first, but none above one that superseded it. Subject and object match by any name or alias. include_history: also '
+  'facts that ended or were retracted. project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row '
+  'without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function facts.names_of_object, public.find_facts to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/180-find-facts.sql
 --! Included 190-facts/190-facts-as-of.sql
@@ -18308,9 +17903,9 @@ begin atomic
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
     order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id);
 end;
-comment on function facts.facts_known_at is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
-  'and which fact it had superseded. What an administrator''s fact outranked is left out.';
+comment on function facts.facts_known_at is 'Returns facts as they were known at a time, from what had been recorded and not '
+  'retracted by then: when each began and ended, and which fact it had superseded. What an administrator''s fact outranked is '
+  'left out.';
 
 -- Joins what was known then to the present rows, so that row-level security decides by where a fact is today, and
 -- what was erased is never shown again.
@@ -18340,10 +17935,10 @@ begin
     is_use => false);
   return query select (a).* from unnest(matching) a;
 end $$;
-comment on function public.facts_as_of is
-  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with the fact that '
-  'it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller '
-  'can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
+comment on function public.facts_as_of is 'Returns the facts that held at valid_at (default now) as they were known at known_at '
+  '(default now), each with the fact that it had superseded. A retracted fact was known until its retraction. Facts that were '
+  'erased, or moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. '
+  'Errors: L9LIM, L9AUT.';
 grant execute on function facts.facts_known_at, public.facts_as_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/190-facts-as-of.sql
 --! Included 190-facts/200-facts-of-memories.sql
@@ -18355,8 +17950,8 @@ begin atomic
   select f.* from public.knowledge_facts f
   where f.fact_id in (select e.fact_id from public.fact_evidence e where e.packet_id = (memory).packet_id) order by f.fact_id;
 end;
-comment on function public.packet_store_facts is
-  'The facts that this memory states, including facts that ended or were retracted.';
+comment on function public.packet_store_facts is 'The facts that this memory states, including facts that ended or were '
+  'retracted.';
 grant execute on function public.packet_store_facts to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/200-facts-of-memories.sql
 --! Included 190-facts/210-count-fact-accesses.sql
@@ -18383,9 +17978,8 @@ begin atomic
   from accessed a join locked l on l.fact_id = a.fact_id
   where f.fact_id = a.fact_id;
 end;
-comment on function facts.roll_up_fact_accesses_between is
-  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. roll_up_accesses() '
-  'chooses the range.';
+comment on function facts.roll_up_fact_accesses_between is 'Adds the accesses of these transactions that are later than '
+  'era_after to access_count of the facts. roll_up_accesses() chooses the range.';
 
 -- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
 grant execute on function facts.roll_up_fact_accesses_between, packets.content_hash to l9_worker;
@@ -18452,11 +18046,11 @@ begin
     where a.xid >= progress.to_xid and a.xid < until_xid and a.accessed_at > progress.era_after));
   return least(row_total, max_rows);
 end $$;
-comment on function facts.roll_up_accesses is
-  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in '
-  'whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts asks for it. Returns '
-  'about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or '
-  'run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
+comment on function facts.roll_up_accesses is 'Counts committed accesses and feedback into memory_signals (accesses of facts '
+  'into their own rows), each exactly once, in whole transactions and in order, about max_rows rows at most, and voices anew '
+  'where pending_recounts asks for it. Returns about how many; 0 means nothing is left. Counters and progress commit together, '
+  'so the job can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted '
+  'later, never skipped.';
 grant execute on function facts.roll_up_accesses to l9_worker;
 --! EndIncluded 190-facts/220-roll-up-accesses.sql
 --! Included 200-graph/010-entity-relationships.sql
@@ -18492,32 +18086,31 @@ alter table public.entity_relationships
   alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
   alter column target_entity set statistics 0, alter column source_normalized set statistics 0,
   alter column target_normalized set statistics 0;
-comment on table public.entity_relationships is
-  'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, '
-  'project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
-comment on column public.entity_relationships.relationship_id is
-  'UUID version 7, so ids are ordered by when the relationship was first stated.';
-comment on column public.entity_relationships.source_entity is
-  'The entity that the relationship starts from, as its source memory spells it.';
-comment on column public.entity_relationships.relationship_type is
-  'The type of the relationship: lower case with underscores, such as depends_on.';
-comment on column public.entity_relationships.target_entity is
-  'The entity that the relationship leads to, as its source memory spells it.';
-comment on column public.entity_relationships.source_normalized is
-  'source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
-comment on column public.entity_relationships.target_normalized is
-  'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
-comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that '
-  'the agent gave. What an administrator states has the confidence of administrators alone.';
+comment on table public.entity_relationships is 'The entity graph: how two entities are related, one row for each triple '
+  '(source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from '
+  'relationship_evidence. relate() writes this table.';
+comment on column public.entity_relationships.relationship_id is 'UUID version 7, so ids are ordered by when the relationship '
+  'was first stated.';
+comment on column public.entity_relationships.source_entity is 'The entity that the relationship starts from, as its source '
+  'memory spells it.';
+comment on column public.entity_relationships.relationship_type is 'The type of the relationship: lower case with underscores, '
+  'such as depends_on.';
+comment on column public.entity_relationships.target_entity is 'The entity that the relationship leads to, as its source memory '
+  'spells it.';
+comment on column public.entity_relationships.source_normalized is 'source_entity in the form in which names are compared: '
+  'Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_relationships.target_normalized is 'target_entity in the form in which names are compared: '
+  'Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_relationships.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the '
+  'relationship (noisy-or), where c is the highest confidence that the agent gave. What an administrator states has the '
+  'confidence of administrators alone.';
 comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
 comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
 comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
 comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
 comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
-comment on column public.entity_relationships.source_packet is
-  'The memory that states the relationship and expires last, of administrators before agents; of several such memories, the '
-  'oldest.';
+comment on column public.entity_relationships.source_packet is 'The memory that states the relationship and expires last, of '
+  'administrators before agents; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
@@ -18534,8 +18127,8 @@ create index entity_relationships_incoming_idx
   on public.entity_relationships (tenant_id, target_normalized, scope, confidence desc);
 create index entity_relationships_readers_idx on public.entity_relationships (tenant_id, scope, relationship_id);
 create index entity_relationships_source_idx on public.entity_relationships (source_packet);
-comment on index public.relationship_triple_unique is
-  'Prevents a second row for the same triple in one audience, also under concurrent writes.';
+comment on index public.relationship_triple_unique is 'Prevents a second row for the same triple in one audience, also under '
+  'concurrent writes.';
 
 create function graph.check_relationship_type(type text, field text default 'type') returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -18582,27 +18175,25 @@ alter table public.entity_relationships add constraint relationship_source_is_ev
 alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0,
   alter column extracted_by set statistics 0;
-comment on table public.relationship_evidence is
-  'Evidence of relationships: which agent states a relationship from which memory, with which confidence and how often. '
-  'Confidence and counts of a relationship are computed from these rows.';
+comment on table public.relationship_evidence is 'Evidence of relationships: which agent states a relationship from which '
+  'memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
-comment on column public.relationship_evidence.relationship_id is
-  'The relationship; it has the same tenant, org, user, project and scope as the memory.';
+comment on column public.relationship_evidence.relationship_id is 'The relationship; it has the same tenant, org, user, project '
+  'and scope as the memory.';
 comment on column public.relationship_evidence.packet_id is 'The memory that states the relationship.';
-comment on column public.relationship_evidence.source_entity is
-  'The entity that the relationship starts from, as this memory spells it.';
-comment on column public.relationship_evidence.target_entity is
-  'The entity that the relationship leads to, as this memory spells it.';
-comment on column public.relationship_evidence.confidence is
-  'The highest confidence in the relationship that the agent gave with this memory, from 0 to 1.';
+comment on column public.relationship_evidence.source_entity is 'The entity that the relationship starts from, as this memory '
+  'spells it.';
+comment on column public.relationship_evidence.target_entity is 'The entity that the relationship leads to, as this memory '
+  'spells it.';
+comment on column public.relationship_evidence.confidence is 'The highest confidence in the relationship that the agent gave '
+  'with this memory, from 0 to 1.';
 comment on column public.relationship_evidence.mentions is 'How often the agent stated the relationship from this memory.';
-comment on column public.relationship_evidence.agent is
-  'The creator name of the agent whose statement it is: creator or, if a job extracted the relationship, the writer of the '
-  'memory.';
-comment on column public.relationship_evidence.is_from_admin is
-  'True if that agent was an administrator when it made the statement.';
-comment on column public.relationship_evidence.extracted_by is
-  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
+comment on column public.relationship_evidence.agent is 'The creator name of the agent whose statement it is: creator or, if a '
+  'job extracted the relationship, the writer of the memory.';
+comment on column public.relationship_evidence.is_from_admin is 'True if that agent was an administrator when it made the '
+  'statement.';
+comment on column public.relationship_evidence.extracted_by is 'The chat model that extracted the relationship from the memory. '
+  'Null: a caller stated it, possibly besides a model.';
 comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
@@ -18689,9 +18280,8 @@ begin
   end if;
   return old;
 end $$;
-comment on function graph.tg_packet_store__withdraw_relationships is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers can''t write '
-  'these tables.';
+comment on function graph.tg_packet_store__withdraw_relationships is 'Deletes the evidence of a memory that is about to be '
+  'deleted and recomputes its relationships. Definer: callers can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
@@ -18743,9 +18333,9 @@ begin
   perform graph.recompute_relationships(old_ids || new_ids);
   return null;
 end $$;
-comment on function graph.tg_packet_store__relationships_follow is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the '
-  'relationships on both sides. Definer: callers can''t write these tables.';
+comment on function graph.tg_packet_store__relationships_follow is 'Moves the evidence of a memory to the memory''s new '
+  'audience, joins it with equal triples there, and recomputes the relationships on both sides. Definer: callers can''t write '
+  'these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 200-graph/040-follow-memories.sql
@@ -18801,9 +18391,9 @@ begin
   select r.* into relation from public.entity_relationships r where r.relationship_id = stated.relationship_id;
   return relation;
 end $$;
-comment on function graph.relate_from is
-  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: '
-  'the model that extracted it; ignored unless a job calls. Definer: callers can''t write these tables.';
+comment on function graph.relate_from is 'States a relationship from a memory, for a caller who can read the memory and write in '
+  'its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Definer: callers can''t write '
+  'these tables.';
 
 -- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
 -- entity are refused here; relate_from() compares only the spellings.
@@ -18830,11 +18420,10 @@ begin
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end $$;
-comment on function public.relate is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again counts a '
-  'mention; each further agent raises its confidence towards 0.99. source_packet: the memory that states the relationship and '
-  'decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, '
-  'L9SCP, L9OWN, L9AUT.';
+comment on function public.relate is 'States that source is related to target, such as relate(''billing'', ''depends_on'', '
+  '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
+  'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
+  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;
 --! EndIncluded 200-graph/050-relate.sql
@@ -18889,9 +18478,9 @@ begin
   ) e
   limit edges_of.max_edges;
 end $$;
-comment on function graph.edges_of is
-  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name '
-  'most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
+comment on function graph.edges_of is 'Returns the relationships of these names that the caller can read: names in the order of '
+  'the list, relationships of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in '
+  'total.';
 grant execute on function graph.max_edges_per_name, graph.edges_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 200-graph/060-edges-of.sql
 --! Included 200-graph/070-walk-graph.sql
@@ -18902,14 +18491,14 @@ comment on type public.graph_step is 'One step of a path: a relationship and the
 comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
 comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
 comment on column public.graph_step.target_entity is 'The entity that the relationship leads to.';
-comment on column public.graph_step.direction is
-  'outgoing: the path leads from source to target; incoming: from target to source.';
-comment on column public.graph_step.confidence is
-  'The combined confidence of all relationships with this triple that the caller can read.';
-comment on column public.graph_step.relationship_ids is
-  'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
-comment on column public.graph_step.creator is
-  'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
+comment on column public.graph_step.direction is 'outgoing: the path leads from source to target; incoming: from target to '
+  'source.';
+comment on column public.graph_step.confidence is 'The combined confidence of all relationships with this triple that the caller '
+  'can read.';
+comment on column public.graph_step.relationship_ids is 'The relationships with this triple, most confident first: one for each '
+  'scope, project, owner and spelling.';
+comment on column public.graph_step.creator is 'Who stated the most confident of them; of what a model extracted, job. Only '
+  'explore_graph() fills it in.';
 comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
 
 create type graph.graph_node as (name text, entity text, confidence double precision, depth integer, steps public.graph_step[],
@@ -18936,9 +18525,9 @@ begin atomic
     where e.is_decisive group by e.agent
   ) v;
 end;
-comment on function graph.combined_confidence is
-  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
-  'however many scopes and projects it states the same, and an administrator''s word decides.';
+comment on function graph.combined_confidence is 'The confidence in what these relationships state together, as far as the '
+  'caller can read them: an agent counts once, in however many scopes and projects it states the same, and an administrator''s '
+  'word decides.';
 
 -- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
 -- keeps the best path to each node. The limits of edges and nodes bound every round.
@@ -19051,12 +18640,11 @@ begin
   walk.followed := least(walk.followed, budget);
   return walk;
 end $$;
-comment on function graph.walk_graph is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. '
-  'Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were '
-  'more.';
-grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function graph.walk_graph is 'Walks the graph from these entities in both directions, level by level, and keeps the '
+  'max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one '
+  'name; is_truncated is true if there were more.';
+grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph to l9_agent, l9_admin,
+  l9_platform_admin;
 --! EndIncluded 200-graph/070-walk-graph.sql
 --! Included 200-graph/080-explore-graph.sql
 -- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL shows.
@@ -19070,15 +18658,14 @@ comment on column public.graph_path.steps is 'The relationships of the path, in 
 create type public.graph_exploration as (entity text, known_as text[], paths public.graph_path[], edges_followed integer,
   is_truncated boolean, aliases public.applied_alias[]);
 comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
-comment on column public.graph_exploration.entity is
-  'The start entity: the given name, or the entity that the given alias names.';
+comment on column public.graph_exploration.entity is 'The start entity: the given name, or the entity that the given alias '
+  'names.';
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
-comment on column public.graph_exploration.paths is
-  'The entities that were reached, each with its best path, most confident first.';
+comment on column public.graph_exploration.paths is 'The entities that were reached, each with its best path, most confident '
+  'first.';
 comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
-comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most '
-  'confident of one name).';
+comment on column public.graph_exploration.is_truncated is 'True if there is more: more entities than limit, or more '
+  'relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
 
 create function graph.with_creators(steps public.graph_step[]) returns public.graph_step[]
@@ -19143,11 +18730,10 @@ begin
     from public.entity_relationships r where r.relationship_id = any (shown_ids)) r group by r.batch;
   return exploration;
 end $$;
-comment on function public.explore_graph is
-  'Returns what an entity (a name or an alias) is related to, directly and through others: each entity with its best path, most '
-  'confident first, in both directions. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least '
-  'confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, '
-  'L9AUT.';
+comment on function public.explore_graph is 'Returns what an entity (a name or an alias) is related to, directly and through '
+  'others: each entity with its best path, most confident first, in both directions. depth: 1 to 5 steps. types: only '
+  'relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 '
+  'entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function public.explore_graph to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 200-graph/080-explore-graph.sql
 --! Included 200-graph/090-facts-about.sql
@@ -19217,8 +18803,8 @@ begin atomic
   where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 comment on function graph.packets_of_fact is 'The memories that state a fact and that the caller can read, the 20 newest.';
-grant execute on function graph.entities_of_facts, graph.facts_about, graph.packets_of_fact
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function graph.entities_of_facts, graph.facts_about, graph.packets_of_fact to l9_agent, l9_admin,
+  l9_platform_admin;
 --! EndIncluded 200-graph/090-facts-about.sql
 --! Included 200-graph/100-named-entities.sql
 -- Recognises the entities that a query names, by looking up every run of its words. The graph retriever of a search
@@ -19320,8 +18906,8 @@ begin atomic
   order by p.packet_id;
 end;
 comment on function public.entity_relationships_memories is 'The memories that state this relationship, oldest first.';
-grant execute on function public.packet_store_relationships, public.entity_relationships_memories
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.packet_store_relationships, public.entity_relationships_memories to l9_agent, l9_admin,
+  l9_platform_admin;
 --! EndIncluded 200-graph/110-relationships-of-memories.sql
 --! Included 210-standing/010-standing.sql
 -- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
@@ -19329,12 +18915,12 @@ create type public.standing as (creator text, source text, text_creator text, su
 comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
 comment on column public.standing.creator is 'The agent that saved it.';
 comment on column public.standing.source is 'The source of that agent.';
-comment on column public.standing.text_creator is
-  'The administrator whose text it is by now; null: it is the text of its creator.';
-comment on column public.standing.superseded_by is
-  'The memory that superseded it, directly, as far as the caller can read that one; otherwise null.';
-comment on column public.standing.is_partly_superseded is
-  'True if it also states facts that nothing superseded; null if nothing superseded it.';
+comment on column public.standing.text_creator is 'The administrator whose text it is by now; null: it is the text of its '
+  'creator.';
+comment on column public.standing.superseded_by is 'The memory that superseded it, directly, as far as the caller can read that '
+  'one; otherwise null.';
+comment on column public.standing.is_partly_superseded is 'True if it also states facts that nothing superseded; null if nothing '
+  'superseded it.';
 
 create function standing.standing_of(memory public.packet_store, superseded_by uuid, is_partly_superseded boolean)
 returns public.standing
@@ -19361,16 +18947,16 @@ return (
   join public.packet_store p on p.packet_id = e.packet_id
   where f.fact_id = packet_stating.fact_id and p.packet_id is distinct from except_packet
   order by e.packet_id = f.source_packet desc, e.created_at, e.evidence_id limit 1);
-comment on function standing.packet_stating is
-  'The memory that states a fact: its source or else the oldest that the caller can read, and another than except_packet.';
+comment on function standing.packet_stating is 'The memory that states a fact: its source or else the oldest that the caller can '
+  'read, and another than except_packet.';
 
 create function standing.named_successor(memory public.packet_store, envelope jsonb) returns uuid
 language sql stable parallel safe set search_path = ''
 return case
   when envelope ? 'superseded_by' and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
   then identity.uuid_of(envelope ->> 'superseded_by') end;
-comment on function standing.named_successor is
-  'The memory that this one names as its successor with this envelope, if its kind has successors.';
+comment on function standing.named_successor is 'The memory that this one names as its successor with this envelope, if its kind '
+  'has successors.';
 
 create function standing.successors_by_kind(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = '' set enable_seqscan = off
@@ -19395,8 +18981,8 @@ begin atomic
   )
   select row(n.packet_id, n.successor_id, n.steps = 1, false)::standing.succession from named n where n.steps > 0;
 end;
-comment on function standing.successors_by_kind is
-  'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this time.';
+comment on function standing.successors_by_kind is 'The successors that memories of kinds such as decision name, and the '
+  'successors of these. as_of: as of this time.';
 
 -- Takes the last value that each memory states of a subject and predicate, keeps those that are superseded, and finds
 -- a memory that states the next value.
@@ -19434,9 +19020,8 @@ begin atomic
     and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, clock_timestamp())
     and (o.valid_from, o.recorded_at, o.fact_id) > (s.valid_from, s.recorded_at, s.fact_id);
 end;
-comment on function standing.successors_by_facts is
-  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later '
-  'one.';
+comment on function standing.successors_by_facts is 'The memories whose facts superseded facts of these: one that states the '
+  'next value, and those of these that state a later one.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = ''
@@ -19445,8 +19030,8 @@ begin atomic
   union all
   select f from standing.successors_by_facts(packet_ids, as_of) f;
 end;
-comment on function standing.successors is
-  'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
+comment on function standing.successors is 'The memories that superseded these, directly, and those of these memories that '
+  'superseded others of them at any distance.';
 grant execute on function standing.packet_stating, standing.named_successor, standing.successors_by_kind,
   standing.successors_by_facts, standing.successors to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-standing/020-successors.sql
@@ -19455,8 +19040,8 @@ grant execute on function standing.packet_stating, standing.named_successor, sta
 create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
 comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
 comment on column standing.placed_hit.score is 'Its score, or that of the hit before it if that is less.';
-comment on column standing.placed_hit.explanation is
-  'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise empty.';
+comment on column standing.placed_hit.explanation is 'If the score was lowered: superseded, with what superseded the hit (by) '
+  'and the score that it had. Otherwise empty.';
 
 -- Works on places in the list rather than on scores: a hit gets a place just behind its last successor, and then at
 -- most the score of the hit before it.
@@ -19510,10 +19095,10 @@ comment on function standing.standing_of_memory is 'The standing of one memory.'
 
 create function public.packet_store_superseded_by(memory public.packet_store) returns uuid
 language sql stable set search_path = '' return (standing.standing_of_memory((memory).packet_id)).superseded_by;
-comment on function public.packet_store_superseded_by is
-  'The memory that superseded this one: of its kind, or by a fact that it states. Null if the caller can read none.';
-grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function public.packet_store_superseded_by is 'The memory that superseded this one: of its kind, or by a fact that it '
+  'states. Null if the caller can read none.';
+grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by to l9_agent,
+  l9_admin, l9_platform_admin;
 --! EndIncluded 210-standing/030-place-hits.sql
 --! Included 210-standing/040-answers.sql
 -- What answers of single memories, of near-duplicates and of facts say of a standing. Operations of the gateway call these.
@@ -19536,22 +19121,20 @@ comment on function standing.similar_json is 'Near-duplicates, each with its sta
 
 create function public.knowledge_facts_superseding_packet(fact public.knowledge_facts) returns uuid
 language sql stable set search_path = '' return standing.packet_stating((fact).superseded_by, null);
-comment on function public.knowledge_facts_superseding_packet is
-  'The memory that states the fact which superseded this one; null if nothing did.';
-grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function public.knowledge_facts_superseding_packet is 'The memory that states the fact which superseded this one; '
+  'null if nothing did.';
+grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet to l9_agent,
+  l9_admin, l9_platform_admin;
 --! EndIncluded 210-standing/040-answers.sql
 --! Included 220-search/010-limits.sql
 -- Limits that more than one function uses. Functions that only one body uses keep their numbers there.
 create function search.max_scored_rows() returns integer language sql immutable parallel safe return 2000;
-comment on function search.max_scored_rows is
-  'If at most this many rows match, they are scored one by one. Scoring 2,000 rows costs as much as scanning an index of which a '
-  'caller can read 2 %.';
+comment on function search.max_scored_rows is 'If at most this many rows match, they are scored one by one. Scoring 2,000 rows '
+  'costs as much as scanning an index of which a caller can read 2 %.';
 
 create function search.max_scanned_rows() returns integer language sql immutable parallel safe return 20000;
-comment on function search.max_scanned_rows is
-  'Most rows that one step of a search reads before it filters them. Reading 20,000 rows costs less than scanning a ranked index '
-  'past them to find the few with a tag.';
+comment on function search.max_scanned_rows is 'Most rows that one step of a search reads before it filters them. Reading 20,000 '
+  'rows costs less than scanning a ranked index past them to find the few with a tag.';
 
 create function search.max_query_characters() returns integer language sql immutable parallel safe return 2000;
 comment on function search.max_query_characters is 'Beginning of a query whose words are used for snippets.';
@@ -19561,9 +19144,8 @@ comment on function search.max_languages is 'Most languages of a tenant. Each of
 
 create function search.candidate_count(k integer) returns integer
 language sql immutable parallel safe return least(greatest(5 * k, 100), 300);
-comment on function search.candidate_count is
-  'Number of candidates that each retriever returns for k hits: five times k, from 100 to 300. In tests more than 100 never '
-  'changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
+comment on function search.candidate_count is 'Number of candidates that each retriever returns for k hits: five times k, from '
+  '100 to 300. In tests more than 100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
 grant execute on function search.max_scored_rows, search.max_scanned_rows, search.max_query_characters, search.max_languages,
   search.candidate_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/010-limits.sql
@@ -19598,41 +19180,36 @@ create table public.search_settings (
     cardinality(languages) between 1 and search.max_languages() and languages <@ words.languages()),
   constraint search_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-comment on table public.search_settings is
-  'Weights of a tenant''s searches. Only a tenant that changed a default has a row. set_search_settings() writes it.';
+comment on table public.search_settings is 'Weights of a tenant''s searches. Only a tenant that changed a default has a row. '
+  'set_search_settings() writes it.';
 comment on column public.search_settings.tenant_id is 'The tenant.';
-comment on column public.search_settings.lexical_weight is
-  'Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.';
-comment on column public.search_settings.semantic_weight is
-  'Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.';
-comment on column public.search_settings.context_weight is
-  'From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this part of the '
-  'difference.';
+comment on column public.search_settings.lexical_weight is 'Weight of words in a hybrid search, from 0 to 1, relative to '
+  'semantic_weight.';
+comment on column public.search_settings.semantic_weight is 'Weight of meaning in a hybrid search, from 0 to 1, relative to '
+  'lexical_weight.';
+comment on column public.search_settings.context_weight is 'From 0 to 1. If a memory matches better together with its '
+  'predecessor in the thread, its score is raised by this part of the difference.';
 comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
-comment on column public.search_settings.chunk_weight is
-  'From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised by this part '
-  'of the difference.';
-comment on column public.search_settings.thread_weight is
-  'From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory itself.';
-comment on column public.search_settings.next_weight is
-  'From 0 to 1: which part of its own score the next memory in the thread lends to a memory.';
-comment on column public.search_settings.speaker_boost is
-  'From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by half of this '
-  'part.';
-comment on column public.search_settings.common_word_share is
-  'Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left out of the text '
-  'that the vector of a query is made of. 1: none is left out.';
-comment on column public.search_settings.min_relevance is
-  'The min_relevance, from 0 to 1, of a search by a query that compares meaning and gives none.';
-comment on column public.search_settings.recency_boost is
-  'Part of its score that a memory saved just now gains. The gain halves with every half-life.';
-comment on column public.search_settings.importance_boost is
-  'Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.';
-comment on column public.search_settings.half_life_days is
-  'Maps kinds to half-lives in days; default is used for all other kinds.';
-comment on column public.search_settings.languages is
-  'The languages of the tenant''s memories. A query is matched in each of them. A memory whose writer gives no language gets the '
-  'one that its script and stop words point to, else the first.';
+comment on column public.search_settings.chunk_weight is 'From 0 to 1. If a chunk of a long memory is nearer to the query than '
+  'the memory as a whole, its score is raised by this part of the difference.';
+comment on column public.search_settings.thread_weight is 'From 0 to 1: how much the best score in its thread, among the '
+  'candidates, counts beside the score of a memory itself.';
+comment on column public.search_settings.next_weight is 'From 0 to 1: which part of its own score the next memory in the thread '
+  'lends to a memory.';
+comment on column public.search_settings.speaker_boost is 'From 0 to 1. If the query names a speaker, the scores of what that '
+  'speaker said are raised; a score of 0.5 by half of this part.';
+comment on column public.search_settings.common_word_share is 'Names (words with a capital) that more than this share (0 to 1) '
+  'of the memories of the project have are left out of the text that the vector of a query is made of. 1: none is left out.';
+comment on column public.search_settings.min_relevance is 'The min_relevance, from 0 to 1, of a search by a query that compares '
+  'meaning and gives none.';
+comment on column public.search_settings.recency_boost is 'Part of its score that a memory saved just now gains. The gain halves '
+  'with every half-life.';
+comment on column public.search_settings.importance_boost is 'Part of its score that a memory of importance 1 gains. Both boosts '
+  'together are at most 0.2.';
+comment on column public.search_settings.half_life_days is 'Maps kinds to half-lives in days; default is used for all other '
+  'kinds.';
+comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
+  'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
 call identity.protect_tenant_rows('public.search_settings',
   readers => 'Every caller in the tenant may read how its searches are weighted.',
@@ -19768,10 +19345,10 @@ begin
   where s.tenant_id = admin.target_tenant_id returning s.* into settings;
   return settings;
 end $$;
-comment on function public.set_search_settings is
-  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the language that '
-  'they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
-  'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_search_settings is 'Changes the given weights and languages of a tenant''s searches, from the '
+  'next search on; memories keep the language that they have. Arguments left out, and half-lives of kinds not named, stay as '
+  'they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this '
+  'function is the only way to change settings.';
 grant execute on function public.set_search_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/030-set-search-settings.sql
 --! Included 220-search/035-choose-language.sql
@@ -19790,9 +19367,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function search.tg_packet_store__choose_language is
-  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the row''s '
-  'tenant without the cost of policies.';
+comment on function search.tg_packet_store__choose_language is 'Gives a memory whose writer names no language one of the '
+  'tenant''s languages. Definer: reads the settings of the row''s tenant without the cost of policies.';
 
 create trigger _370_choose_language before insert or update of language on public.packet_store
   for each row when (new.language is null) execute function search.tg_packet_store__choose_language();
@@ -19816,49 +19392,46 @@ comment on column public.memory_hit.creator is 'Agent that saved the memory.';
 comment on column public.memory_hit."timestamp" is 'Time when it happened.';
 comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
 comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
-comment on column public.memory_hit.updated_at is
-  'Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state held.';
+comment on column public.memory_hit.updated_at is 'Time when the memory was last changed, the expected_version of a later write; '
+  'with as_of, since when that state held.';
 comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
-comment on column public.memory_hit.content is
-  'Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. get_memory returns '
-  'the whole text.';
+comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens '
+  'leaves no room for more. get_memory returns the whole text.';
 comment on column public.memory_hit.is_truncated is 'True if content was truncated.';
 comment on column public.memory_hit.snippet is 'The part that matched best, with words of the query between ** and **.';
-comment on column public.memory_hit.score is
-  'From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic that score '
-  'alone, lifted by its conversation (the speaker, the next memory, the thread); in mode graph the confidence of the path; 1 if '
-  'nothing was ranked.';
-comment on column public.memory_hit.lexical_score is
-  'BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.';
-comment on column public.memory_hit.semantic_score is
-  'Cosine similarity to the query, from 0 to 1; null if the memory was not compared.';
-comment on column public.memory_hit.relevance is
-  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity tells by the '
-  'embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that the memory '
-  'has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
-comment on column public.memory_hit.importance is
-  'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
+comment on column public.memory_hit.score is 'From 0 to 1, after the boosts: the weighted sum of lexical_score and '
+  'semantic_score, in mode lexical or semantic that score alone, lifted by its conversation (the speaker, the next memory, the '
+  'thread); in mode graph the confidence of the path; 1 if nothing was ranked.';
+comment on column public.memory_hit.lexical_score is 'BM25 score relative to that of the best hit, from 0 to 1; null if the '
+  'memory was not found by words.';
+comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null if the memory was not '
+  'compared.';
+comment on column public.memory_hit.relevance is 'How likely the memory has to do with the query, from 0 to 1, whatever else was '
+  'found: what the cosine similarity tells by the embedding model''s map (in embedding_models) or, if that is more, what the '
+  'share of the words of the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in '
+  'mode graph.';
+comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, '
+  'that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
-comment on column public.memory_hit.standing is
-  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded '
-  'it.';
-comment on column public.memory_hit.chunk_index is
-  'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
-comment on column public.memory_hit.explanation is
-  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic '
-  'score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path '
-  'from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next '
-  'memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit '
-  'that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
+comment on column public.memory_hit.standing is 'Whose word the memory is, and what has superseded it. A hit that is superseded '
+  'comes after those of the hits that superseded it.';
+comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; '
+  'null: the memory was not compared.';
+comment on column public.memory_hit.explanation is 'With explain: found_by (the retrievers), lexical and semantic (scores of '
+  'content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), '
+  'graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation '
+  '(whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) '
+  'boosts (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it '
+  'had before). Otherwise null.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
-comment on type public.search_result is
-  'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
+comment on type public.search_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a '
+  'missing permission.';
 comment on column public.search_result.hits is 'The hits, best first.';
-comment on column public.search_result.searched is
-  'mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold, min_relevance, '
-  'left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not asked for), candidates '
-  '(their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.';
+comment on column public.search_result.searched is 'mode (the one that ran), requested_mode, scopes, projects, filters, like '
+  '(packet_id), as_of, k, threshold, min_relevance, left_out (how many of the k best were less relevant than that), vectors '
+  '(used, unavailable or not asked for), candidates (their number), cut (what max_tokens removed), entities (those that the '
+  'query names, in mode graph) and notice.';
 
 create type search.search_request as (started_at timestamptz, caller identity.identity, searched_scopes text[],
   requested_scopes text[], project_id text, branch text, filters jsonb, query text, languages text[], like_packet_id uuid,
@@ -19872,45 +19445,45 @@ create type search.search_request as (started_at timestamptz, caller identity.id
 comment on type search.search_request is 'A checked search: the arguments of its steps, and the results that they pass on.';
 comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
 comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
-comment on column search.search_request.branch is
-  'The branch whose memories are searched, beside those of every branch; null: all.';
+comment on column search.search_request.branch is 'The branch whose memories are searched, beside those of every branch; null: '
+  'all.';
 comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';
 comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
-comment on column search.search_request.mode is
-  'The mode that runs: hybrid becomes lexical without a vector, and recent without a query.';
+comment on column search.search_request.mode is 'The mode that runs: hybrid becomes lexical without a vector, and recent without '
+  'a query.';
 comment on column search.search_request.min_relevance is 'Hits that are less relevant are left out.';
-comment on column search.search_request.lexemes is
-  'The words of the query, or the most frequent ones of the memory like_packet_id; null if words were not searched.';
-comment on column search.search_request.word_weights is
-  'How much each of these words tells among the memories that the caller may read.';
+comment on column search.search_request.lexemes is 'The words of the query, or the most frequent ones of the memory '
+  'like_packet_id; null if words were not searched.';
+comment on column search.search_request.word_weights is 'How much each of these words tells among the memories that the caller '
+  'may read.';
 comment on column search.search_request.relevance_midpoint is 'From the map of the model, as in embedding_models.';
 comment on column search.search_request.relevance_slope is 'From the map of the model, as in embedding_models.';
 comment on column search.search_request.candidates is 'Number of candidates that each retriever returns.';
 comment on column search.search_request.buckets is 'Buckets of the tenants that are searched: one, or all for an operator.';
 comment on column search.search_request.current_condition is 'Conditions on packet_store p, for the memory as it is now.';
-comment on column search.search_request.current_or_past_condition is
-  'Conditions on packet_store p. With as_of they also hold for a memory that changed later, if its content is the same.';
+comment on column search.search_request.current_or_past_condition is 'Conditions on packet_store p. With as_of they also hold '
+  'for a memory that changed later, if its content is the same.';
 comment on column search.search_request.past_condition is 'With as_of: conditions on packet_versions v and packet_store p.';
-comment on column search.search_request.own_row_condition is
-  'Conditions on a table m that has its memory''s scope, project, branch and expiry.';
+comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project, '
+  'branch and expiry.';
 comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
-comment on column search.search_request.joins_packets is
-  'True if the filters need columns of packet_store, so that a join is required.';
+comment on column search.search_request.joins_packets is 'True if the filters need columns of packet_store, so that a join is '
+  'required.';
 comment on column search.search_request.hides_archived is 'True if memories that are archived by now are left out.';
-comment on column search.search_request.word_filter is
-  'Conditions on memories that are found through the index of words. What it does not state, current_condition does.';
-comment on column search.search_request.ids is
-  'All memories that match, if they are few: then they are scored one by one. Null if they are many.';
+comment on column search.search_request.word_filter is 'Conditions on memories that are found through the index of words. What '
+  'it does not state, current_condition does.';
+comment on column search.search_request.ids is 'All memories that match, if they are few: then they are scored one by one. Null '
+  'if they are many.';
 comment on column search.search_request.context_ids is 'The same for memories that have a context.';
-comment on column search.search_request.reasoning_ids is
-  'Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.';
-comment on column search.search_request.max_scored is
-  'If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the same.';
-comment on column search.search_request.leaves_texts_out is
-  'True if hits need no content and no snippet, because they are only candidates.';
+comment on column search.search_request.reasoning_ids is 'Ids of readable reasoning traces, matching or not, if there are few; '
+  'null if many, empty to skip this retriever.';
+comment on column search.search_request.max_scored is 'If at most this many memories match, they are scored one by one. Filters '
+  'allow search.max_scored_rows() all the same.';
+comment on column search.search_request.leaves_texts_out is 'True if hits need no content and no snippet, because they are only '
+  'candidates.';
 comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
-comment on column search.search_request.paths is
-  'In mode graph, with explain: maps each memory to its entity and the path from it.';
+comment on column search.search_request.paths is 'In mode graph, with explain: maps each memory to its entity and the path from '
+  'it.';
 comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
 
 create type search.search_source as (table_name text, visibility_ranges text[], extra_condition text);
@@ -19921,9 +19494,8 @@ comment on type search.ranked_memories is 'The answer of a retriever: memories w
 
 create type search.ranked_hits as (
   hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[]);
-comment on type search.ranked_hits is
-  'Hits, best first, the number of candidates that they were chosen from, how many of the best were left out because they are '
-  'not relevant, and the words that were searched with their weights.';
+comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the '
+  'best were left out because they are not relevant, and the words that were searched with their weights.';
 --! EndIncluded 220-search/040-search-types.sql
 --! Included 220-search/050-search-conditions.sql
 -- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
@@ -19938,9 +19510,8 @@ return pg_catalog.concat_ws(' and ',
     pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end,
   case when branch is not null then
     pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
-comment on function search.own_conditions is
-  'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. checks_expiry: false for '
-  'versions, which expire with their memory.';
+comment on function search.own_conditions is 'Conditions on expiry, scope, project and branch, for any table that has these '
+  'columns of its memory. checks_expiry: false for versions, which expire with their memory.';
 
 create function search.archived_condition(alias text, hides_archived boolean) returns text
 language sql immutable parallel safe set search_path = ''
@@ -19996,9 +19567,8 @@ begin atomic
     select 'is null' where branch is not null union all
     select pg_catalog.format('= %L', branch) where branch is not null) as of_branch (condition);
 end;
-comment on function search.reader_ranges is
-  'Conditions for the rows that a caller may read in a project and a branch of it (null: all), each of which is one range of an '
-  'index. They only make the search faster: row-level security still applies.';
+comment on function search.reader_ranges is 'Conditions for the rows that a caller may read in a project and a branch of it '
+  '(null: all), each of which is one range of an index. They only make the search faster: row-level security still applies.';
 
 create function search.searched_buckets(me identity.identity) returns integer[]
 language sql stable parallel safe set search_path = ''
@@ -20109,10 +19679,9 @@ begin
   end loop;
   return matches;
 end $$;
-comment on function search.few_readable is
-  'The memories of packet_store, memory_contexts or reasoning_traces that an agent or admin may read in a project and a branch '
-  '(null: all): what search.few_matches() answers where no filter is asked for, with plans that PostgreSQL keeps. Null if more '
-  'than max_matches match, or if more than max_scanned would have to be read.';
+comment on function search.few_readable is 'The memories of packet_store, memory_contexts or reasoning_traces that an agent or '
+  'admin may read in a project and a branch (null: all): what search.few_matches() answers where no filter is asked for, with '
+  'plans that PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 grant execute on function search.few_readable to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/055-few-readable.sql
 --! Included 220-search/060-narrow-search.sql
@@ -20175,9 +19744,8 @@ begin
   into matches;
   return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end $$;
-comment on function search.newest_matches is
-  'Those of the newest memories that match, where too many are readable to look at them all. Null if more than max_matches '
-  'match: then every scan soon finds enough of them.';
+comment on function search.newest_matches is 'Those of the newest memories that match, where too many are readable to look at '
+  'them all. Null if more than max_matches match: then every scan soon finds enough of them.';
 
 create function search.where_notice() returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
@@ -20231,9 +19799,9 @@ begin
     from unnest(search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id, branch)) as r (range));
   return search.few_matches(source, max_matches, max_scanned);
 end $$;
-comment on function search.few_of is
-  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may '
-  'read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
+comment on function search.few_of is 'The memories of packet_store that the search may find, or those of memory_contexts or '
+  'reasoning_traces that the caller may read. Null if there are more than max_matches, or if more than max_scanned would have to '
+  'be read.';
 
 create function search.with_contexts(request search.search_request) returns uuid[]
 language plpgsql stable set search_path = '' set enable_seqscan = off as $$
@@ -20283,12 +19851,11 @@ begin
     else '{}' end;
   return request;
 end $$;
-comment on function search.narrow_search is
-  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index. Only rows that the '
-  'caller may read decide it, so that the answer is exact and depends on nothing else.';
+comment on function search.narrow_search is 'If few rows can match, collects their ids, so that they are scored directly instead '
+  'of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
 grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
-  search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search
-  to l9_agent, l9_admin, l9_platform_admin;
+  search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search to l9_agent, l9_admin,
+  l9_platform_admin;
 --! EndIncluded 220-search/060-narrow-search.sql
 --! Included 220-search/070-word-stems.sql
 -- Patterns for the beginnings of words. Snippets mark words by them, and find_version_words() tests old texts by
@@ -20332,11 +19899,10 @@ return case
   when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
   when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
   else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
-comment on function search.stem_test is
-  'A condition on s.content and s.lowered (the searchable_text() of the content, under collation C) that holds if a word begins '
-  'with the stem. It may also hold for other rows.';
-grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.stem_test is 'A condition on s.content and s.lowered (the searchable_text() of the content, under '
+  'collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test to l9_agent, l9_admin,
+  l9_platform_admin;
 --! EndIncluded 220-search/070-word-stems.sql
 --! Included 220-search/080-snippet.sql
 -- The piece of a text that a hit shows, with the words of the query between asterisks. fuse() and rank_hits() call
@@ -20387,9 +19953,9 @@ begin
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
     '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end $$;
-comment on function search.passage_pattern is
-  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin '
-  'like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has no words.';
+comment on function search.passage_pattern is 'A regular expression that matches the words of a query in any of the languages: '
+  'words and parts of identifiers that begin like one, its symbols, and pairs of its characters in scripts without spaces. Null '
+  'if the query has no words.';
 
 create function search.with_written_forms(pattern text, passage text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -20477,9 +20043,8 @@ begin
   end loop;
   return densest;
 end $$;
-comment on function search.densest_place is
-  'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the characters 1 '
-  'and 2 (which do not count); null if it has none. It compares the first 59.';
+comment on function search.densest_place is 'Where the most different matches stand within so many characters, in a text whose '
+  'matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
 
 -- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
 -- the piece. Limits are in bytes, because a character takes up to four.
@@ -20525,9 +20090,8 @@ begin
   snippet := rtrim(search.truncate_to_bytes(snippet, 748), '*');
   return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
 end $$;
-comment on function search.snippet is
-  'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of the text if '
-  'none matches. At most 750 bytes.';
+comment on function search.snippet is 'About 240 characters of a text that hold the most words of a pattern, with ** around '
+  'them, or the beginning of the text if none matches. At most 750 bytes.';
 grant execute on function search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage,
   search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/080-snippet.sql
@@ -20629,9 +20193,9 @@ begin
   from total n;
   return answer;
 end $$;
-comment on function search.score_words is
-  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, '
-  'the memories ids are all that match the search, and words are weighed by their rarity among these.';
+comment on function search.score_words is 'BM25 scores of memories (ids), and of memories together with their predecessors in '
+  'the thread (context_ids). Without weights, the memories ids are all that match the search, and words are weighed by their '
+  'rarity among these.';
 grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/090-score-words.sql
 --! Included 220-search/100-find-words.sql
@@ -20751,13 +20315,12 @@ begin
   answer.average_length := weights.average_length;
   return answer;
 end $$;
-comment on function search.find_words is
-  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories match, all '
-  'are scored; otherwise the candidates of the index are, the memories that follow the best of them, and those that were found '
-  'by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its text. known_weights: what '
-  'ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
-grant execute on function search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.find_words is 'Retriever over the words of memories, alone and together with their predecessors in '
+  'the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the '
+  'best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of '
+  'its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
+grant execute on function search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words to
+  l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/100-find-words.sql
 --! Included 220-search/110-find-version-words.sql
 -- The retriever over texts that have changed since, for a search as of a time. find_hits() calls find_version_words()
@@ -20811,9 +20374,8 @@ begin
   using request.as_of, queries, weights.weights, weights.average_length;
   return answer;
 end $$;
-comment on function search.find_version_words is
-  'Retriever over texts that memories had at a time and have no longer. It reads versions that the caller may read, of memories '
-  'that it may read: at most the 20,000 that were replaced first after that time.';
+comment on function search.find_version_words is 'Retriever over texts that memories had at a time and have no longer. It reads '
+  'versions that the caller may read, of memories that it may read: at most the 20,000 that were replaced first after that time.';
 grant execute on function search.find_version_words to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/110-find-version-words.sql
 --! Included 220-search/120-find-meaning.sql
@@ -20893,10 +20455,9 @@ comment on function search.score_own_vectors is 'score_vectors() on own_row_cond
 create function search.scan_width(candidates integer, index_rows real) returns integer
 language sql immutable parallel safe set search_path = ''
 return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 4), 1000)::integer;
-comment on function search.scan_width is
-  'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the candidates are '
-  'enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows with their logarithm, since '
-  'a graph of more vectors hides more of the nearest ones from a scan of the same width.';
+comment on function search.scan_width is 'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One '
+  'and a half times the candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows '
+  'it grows with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same width.';
 
 create function search.joined_scan(request search.search_request, embedding_type text, bucket integer) returns text
 language sql stable parallel safe set search_path = ''
@@ -21004,9 +20565,9 @@ begin
   end if;
   return answer;
 end $$;
-comment on function search.find_meaning is
-  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their '
-  'predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
+comment on function search.find_meaning is 'Retriever over vectors of one model: those of memories, whole and in chunks '
+  '(content), of memories together with their predecessors (context), or of the steps of reasoning traces (reasoning). Each '
+  'memory is found once, by its nearest vector.';
 grant execute on function search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan,
   search.find_vectors, search.find_meaning to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/120-find-meaning.sql
@@ -21036,9 +20597,8 @@ grant execute on function search.find_recent to l9_agent, l9_admin, l9_platform_
 --! Included 220-search/140-find-in-graph.sql
 -- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph and deep.
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
-comment on type search.graph_matches is
-  'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each memory to its '
-  'path, with explain; is_truncated: true if not all relations were followed.';
+comment on type search.graph_matches is 'The answer of the graph retriever. memories: best first; entities: those that the query '
+  'names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
 -- Finds the entities of the query, walks one step, takes all relationships and facts of the nodes, and ranks the
 -- memories that state them by the confidence of the path.
@@ -21115,10 +20675,9 @@ begin
   answer.memories := memories;
   return answer;
 end $$;
-comment on function search.find_in_graph is
-  'Retriever over the entity graph: memories that state the relations and facts within two steps of the entities that the query '
-  'names. The score of a memory is the confidence of the best path to a relation or fact that it states. At most the 5000 '
-  'relations and facts of highest confidence are used, with 20 memories for each.';
+comment on function search.find_in_graph is 'Retriever over the entity graph: memories that state the relations and facts within '
+  'two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or '
+  'fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
 grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/140-find-in-graph.sql
 --! Included 220-search/150-boost.sql
@@ -21132,22 +20691,19 @@ create function search.lift_by_context(content real, context real, weight real) 
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
   else content end;
-comment on function search.lift_by_context is
-  'Score of a memory, given its own score and its score together with its predecessor. A better context raises the score by '
-  'weight times the difference; a worse one changes nothing.';
+comment on function search.lift_by_context is 'Score of a memory, given its own score and its score together with its '
+  'predecessor. A better context raises the score by weight times the difference; a worse one changes nothing.';
 
 create function search.lift_by_chunk(best real, whole real, weight real) returns real
 language sql immutable parallel safe return case when whole < best then whole + weight * (best - whole) else best end;
-comment on function search.lift_by_chunk is
-  'Similarity of a long memory, given that of its nearest vector and that of the memory as a whole: the nearest chunk raises the '
-  'similarity of the whole by weight times the difference.';
+comment on function search.lift_by_chunk is 'Similarity of a long memory, given that of its nearest vector and that of the '
+  'memory as a whole: the nearest chunk raises the similarity of the whole by weight times the difference.';
 
 create function search.named_speakers(query text) returns text language sql immutable parallel safe
 return ' ' || regexp_replace(words.fold(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
   || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
-comment on function search.named_speakers is
-  'The words of a query between single spaces, in which is_named() looks for the name of a speaker. Who asks for "my" own words '
-  'asks for those of the user.';
+comment on function search.named_speakers is 'The words of a query between single spaces, in which is_named() looks for the name '
+  'of a speaker. Who asks for "my" own words asks for those of the user.';
 
 create function search.first_name_patterns(query text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
@@ -21156,10 +20712,9 @@ return array(
     pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])',
     'g') as m (word)
   where pg_catalog.ts_lexize('pg_catalog.english_stem', pg_catalog.lower(m.word[1])) <> '{}');
-comment on function search.first_name_patterns is
-  'What the names of speakers begin with whom a query names by their first names: its words of at least three letters with a '
-  'capital, without stop words. Without a capital "project" would name a Project Manager. "Ann Jones" does not name Ann Smith, '
-  'so a word before another with a capital is not a first name.';
+comment on function search.first_name_patterns is 'What the names of speakers begin with whom a query names by their first '
+  'names: its words of at least three letters with a capital, without stop words. Without a capital "project" would name a '
+  'Project Manager. "Ann Jones" does not name Ann Smith, so a word before another with a capital is not a first name.';
 
 create function search.plain_name(speaker text) returns text language sql immutable parallel safe
 return trim(regexp_replace(
@@ -21209,9 +20764,8 @@ begin atomic
         or other.lexeme = any (w.forms))::tsquery as test
     from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place) left join written w on w.lexeme = l.lexeme) t;
 end;
-comment on function search.word_tests is
-  'For each word of a query, what a memory that has it matches: the word itself, another form of it, or an identifier of the '
-  'query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
+comment on function search.word_tests is 'For each word of a query, what a memory that has it matches: the word itself, another '
+  'form of it, or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
 
 create function search.word_share(words tsvector, tests tsquery[], weights double precision[]) returns real
 language sql immutable parallel safe
@@ -21222,10 +20776,10 @@ comment on function search.word_share is 'The weighed share of the words of a qu
 
 create function search.relevance_of_words(share real, are_pairs boolean) returns real
 language sql immutable parallel safe return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
-comment on function search.relevance_of_words is
-  'What the share of words tells about a memory that vectors were compared with: 0.9 for all words of the query, 0.2 for two '
-  'thirds of them, and little below. So what has the words of the query is relevant, however far it is in meaning. Of pairs of '
-  'characters the share itself: many pairs are no words, and models may not know their scripts.';
+comment on function search.relevance_of_words is 'What the share of words tells about a memory that vectors were compared with: '
+  '0.9 for all words of the query, 0.2 for two thirds of them, and little below. So what has the words of the query is relevant, '
+  'however far it is in meaning. Of pairs of characters the share itself: many pairs are no words, and models may not know their '
+  'scripts.';
 
 create function search.recency(age interval, half_life_days double precision) returns real language sql immutable parallel safe
 return power(0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
@@ -21238,9 +20792,9 @@ comment on function search.max_boost is 'The boost of a memory for which every s
 create function search.boost(recency real, importance real, settings public.search_settings) returns real
 language sql immutable parallel safe
 return (1 + settings.recency_boost * recency + settings.importance_boost * importance) / search.max_boost(settings);
-comment on function search.boost is
-  'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a higher one only if its score is more '
-  'than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and never less than 83 %.';
+comment on function search.boost is 'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a '
+  'higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and '
+  'never less than 83 %.';
 grant execute on function search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
   search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
   search.relevance, search.word_tests, search.word_share, search.relevance_of_words, search.recency, search.max_boost,
@@ -21500,9 +21054,8 @@ begin
   answer.hits := coalesce(answer.hits, '{}');
   return answer;
 end $$;
-comment on function search.fuse is
-  'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine '
-  'similarities; each is lifted by context, then they are summed by weight, then boosted.';
+comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
+  'of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
 grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/160-fuse.sql
 --! Included 220-search/170-fit-hits.sql
@@ -21554,9 +21107,8 @@ begin
   cut := jsonb_build_object(
     'max_tokens', max_tokens, 'tokens', used, 'previews', previews, 'left_out', cardinality(hits) - cardinality(fitted));
 end $$;
-comment on function search.fit_hits is
-  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit are left out. '
-  'cut: numbers of previews and of hits left out; null without a limit.';
+comment on function search.fit_hits is 'Trims hits to about max_tokens: contents become previews, the last hits first, and hits '
+  'that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/170-fit-hits.sql
 --! Included 220-search/180-open-search.sql
@@ -21601,8 +21153,8 @@ begin
       'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
 end $$;
-comment on function search.check_search is
-  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there must be one.';
+comment on function search.check_search is 'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. '
+  'needs_filter: without a query there must be one.';
 
 -- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
 -- error, because nothing would be left of it.
@@ -21639,15 +21191,15 @@ begin
   request.vector := case when request.mode in ('hybrid', 'semantic') then request.vector end;
   return request;
 end $$;
-comment on function search.choose_mode is
-  'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
+comment on function search.choose_mode is 'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there '
+  'is no vector.';
 
 -- The first step of each operation that takes retry_for: after this answer the gateway makes another vector.
 create function search.is_stale(query_vector extensions.vector, model text, retry_for text[]) returns boolean
 language sql stable set search_path = ''
 return query_vector is not null and 'model' = any (retry_for) and model is distinct from embeddings.serving_model();
-comment on function search.is_stale is
-  'Whether the vector of a query is of a model that does not serve, and the caller can make another.';
+comment on function search.is_stale is 'Whether the vector of a query is of a model that does not serve, and the caller can make '
+  'another.';
 
 create function search.query_languages(settings public.search_settings, language text) returns text[]
 language plpgsql stable parallel safe set search_path = '' as $$
@@ -21708,9 +21260,8 @@ begin
   request.buckets := search.searched_buckets(request.caller);
   return request;
 end $$;
-comment on function search.open_search is
-  'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: '
-  'L9VAL, L9LIM, L9OWN, L9AUT.';
+comment on function search.open_search is 'Begins a search: checks its arguments and decides its mode. Conditions are added by '
+  'the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function search.is_stale, search.query_languages, search.check_search, search.choose_mode, search.open_search to
   l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/180-open-search.sql
@@ -21776,12 +21327,11 @@ begin
     or t.token !~ '^[[:upper:]]' and substring(lower(t.token) from '[[:alnum:]]+') <> all (speakers);
   return case when search.query_words(answer, settings.languages) <> '{}' then answer else words_for_vector.query end;
 end $$;
-comment on function search.words_for_vector is
-  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital, and speakers of '
-  'one word in any case of letters) that most memories of the project have (common_word_share of the settings), such as those of '
-  'the people who speak in it, because they would draw the vector to all memories alike. The words'' part of a search keeps '
-  'them. The query itself without a project, among fewer than 20 memories, or if nothing else were left. Only memories that the '
-  'caller may read are counted.';
+comment on function search.words_for_vector is 'The text of which the gateway makes the vector of a query: the query without the '
+  'names (words with a capital, and speakers of one word in any case of letters) that most memories of the project have '
+  '(common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all '
+  'memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or '
+  'if nothing else were left. Only memories that the caller may read are counted.';
 grant execute on function search.recent_speakers, search.words_for_vector to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/185-words-for-vector.sql
 --! Included 220-search/190-more-like-this.sql
@@ -21813,9 +21363,8 @@ begin
   where e.packet_id = more_like_this.packet_id and e.embedding_type = 'content' and e.chunk_index = 0;
   return request;
 end $$;
-comment on function search.more_like_this is
-  'A search for the 25 most frequent words of a memory, as they are stored, and for its vector. Raises L9OWN if the memory does '
-  'not exist or is not visible.';
+comment on function search.more_like_this is 'A search for the 25 most frequent words of a memory, as they are stored, and for '
+  'its vector. Raises L9OWN if the memory does not exist or is not visible.';
 grant execute on function search.more_like_this to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/190-more-like-this.sql
 --! Included 220-search/200-find-hits.sql
@@ -21973,8 +21522,8 @@ begin
   return result;
 end $$;
 comment on function search.close_search is 'Ends a search: standing, trimming, searched, audit row and access log.';
-grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search to
+  l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/210-close-search.sql
 --! Included 220-search/220-search-memory.sql
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
@@ -22070,12 +21619,10 @@ begin
   end if;
   return search.close_search(request, ranked);
 end $$;
-comment on function public.search_memory is
-  'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without it a hybrid '
-  'search is a lexical one), by both or by relations (graph). Without a query: those similar to packet_id, or the newest that '
-  'match the filters. k: 1 to 100. project_id, branch: also those without one. max_tokens: from 500. retry_for {model}: with a '
-  'vector of a model that does not serve nothing is searched, and searched.retry says so. Audited, except then. Errors: L9VAL, '
-  'L9LIM, L9OWN, L9AUT.';
+comment on function public.search_memory is 'Finds memories that the caller may read, best first: by words, by meaning '
+  '(query_vector, made by model; without it a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
+  'those like packet_id, or the newest that match. k: 1 to 100. project_id, branch: also those without one. max_tokens: from 500. '
+  'retry_for {model}: see searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/220-search-memory.sql
 --! Included 220-search/230-find-where.sql
@@ -22108,9 +21655,8 @@ begin
   end if;
   return answer;
 end $$;
-comment on function search.find_where is
-  'The memories that the caller may read and whose fields satisfy a where, for lists: through an index of one of the fields, or '
-  'else by looking at each, at most at the newest 20,000.';
+comment on function search.find_where is 'The memories that the caller may read and whose fields satisfy a where, for lists: '
+  'through an index of one of the fields, or else by looking at each, at most at the newest 20,000.';
 grant execute on function search.find_where to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/230-find-where.sql
 --! Included 230-find/010-find-settings.sql
@@ -22130,16 +21676,16 @@ create table public.find_settings (
   constraint find_weights_not_all_0 check (match_weight + recency_weight + proximity_weight + citation_weight > 0),
   constraint find_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-comment on table public.find_settings is
-  'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. set_find_settings() writes it.';
+comment on table public.find_settings is 'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. '
+  'set_find_settings() writes it.';
 comment on column public.find_settings.tenant_id is 'The tenant.';
 comment on column public.find_settings.match_weight is 'Weight of how well a memory matches the query, from 0 to 1.';
 comment on column public.find_settings.recency_weight is 'Weight of how new a memory is, from 0 to 1.';
-comment on column public.find_settings.proximity_weight is
-  'Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.';
+comment on column public.find_settings.proximity_weight is 'Weight of how near a memory''s project and branch are to those that '
+  'were asked for, from 0 to 1.';
 comment on column public.find_settings.citation_weight is 'Weight of how many memories and facts rest on a memory, from 0 to 1.';
-comment on column public.find_settings.half_life_days is
-  'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
+comment on column public.find_settings.half_life_days is 'Maps kinds to the days after which recency is one half; default is '
+  'used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
 call identity.protect_tenant_rows('public.find_settings',
   readers => 'Every caller in the tenant may read how its hits are ranked.',
@@ -22212,10 +21758,10 @@ begin
   where s.tenant_id = admin.target_tenant_id returning s.* into settings;
   return settings;
 end $$;
-comment on function public.set_find_settings is
-  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count relative to '
-  'their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
-  'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_find_settings is 'Changes the given weights and half-lives of memory_find in a tenant, from the '
+  'next call on. The weights count relative to their sum. Arguments left out, and half-lives of kinds not named, stay as they '
+  'are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this '
+  'function is the only way to change settings.';
 grant execute on function public.set_find_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/020-set-find-settings.sql
 --! Included 230-find/030-score.sql
@@ -22230,9 +21776,9 @@ return case
   when project_id = asked_project then 0.8
   when org_id is not distinct from own_org then 0.5
   else 0 end;
-comment on function find.proximity is
-  'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 in its project, 0.5 in another '
-  'project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, else 0.';
+comment on function find.proximity is 'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 '
+  'in its project, 0.5 in another project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no '
+  'project, else 0.';
 
 create function find.citation_share(agents bigint) returns real
 language sql immutable parallel safe return (agents / (agents + 2.0))::real;
@@ -22243,11 +21789,10 @@ language sql immutable parallel safe
 return ((weights.match_weight * matches + weights.recency_weight * recency
     + weights.proximity_weight * proximity + weights.citation_weight * citations)
   / (weights.match_weight + weights.recency_weight + weights.proximity_weight + weights.citation_weight))::real;
-comment on function find.score is
-  'The score of a hit of memory_find, from 0 to 1: by default 0.4 × matches + 0.3 × recency + 0.2 × proximity + 0.1 × citations. '
-  'matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path (graph), relative to this search; '
-  'recency: search.recency() of the event''s age and the half-life of the kind; proximity: find.proximity(); citations: '
-  'find.citation_share(). Each is from 0 to 1, and the weights count relative to their sum.';
+comment on function find.score is 'The score of a hit of memory_find, from 0 to 1: by default 0.4 × matches + 0.3 × recency + '
+  '0.2 × proximity + 0.1 × citations. matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path '
+  '(graph), relative to this search; recency: search.recency() of the event''s age and the half-life of the kind; proximity: '
+  'find.proximity(); citations: find.citation_share(). Each is from 0 to 1, and the weights count relative to their sum.';
 grant execute on function find.proximity, find.citation_share, find.score to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/030-score.sql
 --! Included 230-find/040-confidence.sql
@@ -22263,12 +21808,12 @@ return (1 - (1 - 1 / (1 + exp(-case
   else -1.78 + 0.08 * ln(greatest(relevance, 1e-6) / greatest(1 - relevance, 1e-6))
     + 1.42 * coalesce(word_share, 0) + 3.41 * least(greatest(coalesce(lead, 0), -0.6), 0.4)
   end))) * (1 - 0.5 * coalesce(path, 0)))::real;
-comment on function find.confidence is
-  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared '
-  'by vectors), the share of the query''s words that it has (weighed by rarity), the confidence of a path from an entity of the '
-  'query, and its lead: by how much its match is above that of the next best memory, or below that of the best one (negative). '
-  'By logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- '
-  'confidence); the path adds half of what is missing to 1, which was not measured. Low for all means that nothing fits.';
+comment on function find.confidence is 'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the '
+  'embedding model (null: not compared by vectors), the share of the query''s words that it has (weighed by rarity), the '
+  'confidence of a path from an entity of the query, and its lead: by how much its match is above that of the next best memory, '
+  'or below that of the best one (negative). By logistic regressions of judged hits of Cranfield and QMSum and of hits of '
+  'questions about another subject (npm run eval -- confidence); the path adds half of what is missing to 1, which was not '
+  'measured. Low for all means that nothing fits.';
 grant execute on function find.confidence to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/040-confidence.sql
 --! Included 230-find/050-find-types.sql
@@ -22282,46 +21827,44 @@ comment on column public.found_memory.access_id is 'Identifies this hit of this 
 comment on column public.found_memory.kind is 'Kind of the memory.';
 comment on column public.found_memory.title is 'Title of the memory; null if its kind has none.';
 comment on column public.found_memory.snippet is 'The part that matched best, with words of the query between ** and **.';
-comment on column public.found_memory.score is
-  'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with each other.';
-comment on column public.found_memory.confidence is
-  'How likely the memory is relevant to the query, from 0 to 1; null without a query.';
+comment on column public.found_memory.score is 'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It '
+  'compares the hits of one call with each other.';
+comment on column public.found_memory.confidence is 'How likely the memory is relevant to the query, from 0 to 1; null without a '
+  'query.';
 comment on column public.found_memory.fields is 'The structured fields of the memory, as in its envelope, without its text.';
-comment on column public.found_memory.is_cut is
-  'True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns them.';
+comment on column public.found_memory.is_cut is 'True if fields are shortened or left out, because they are long or max_tokens '
+  'leaves no room. get_memory returns them.';
 comment on column public.found_memory.scope is 'Scope of the memory, which decides which callers can read it.';
 comment on column public.found_memory.project_id is 'Project of the memory; null in scope global.';
 comment on column public.found_memory.branch is 'Branch of the memory; null means every branch.';
 comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
-comment on column public.found_memory.route_used is
-  'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
-comment on column public.found_memory.standing is
-  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded '
-  'it.';
-comment on column public.found_memory.explanation is
-  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made '
-  'from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what superseded '
-  'it, superseded (by, and the score that it had before). Otherwise null.';
+comment on column public.found_memory.route_used is 'How it was found: fast, hybrid, graph, deep, or newest if there was no '
+  'query.';
+comment on column public.found_memory.standing is 'Whose word the memory is, and what has superseded it. A hit that is '
+  'superseded comes after those of the hits that superseded it.';
+comment on column public.found_memory.explanation is 'With explain: matches, recency, proximity and citations (each with its '
+  'value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from), search (as in '
+  'search_memory) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). '
+  'Otherwise null.';
 
 create type public.find_suggestion as (reason text, value text, hits integer);
 comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
-comment on column public.find_suggestion.reason is
-  'spelling: value is a corrected query. kind, branch: value is another kind or branch. archived: there are archived memories, '
-  'which include_archived finds; value is empty.';
+comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or '
+  'branch. archived: there are archived memories, which include_archived finds; value is empty.';
 comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
-comment on column public.find_suggestion.hits is
-  'How many memories this finds by words, at most 100, among those that the caller may read.';
+comment on column public.find_suggestion.hits is 'How many memories this finds by words, at most 100, among those that the '
+  'caller may read.';
 
 create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
-comment on type public.find_result is
-  'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
+comment on type public.find_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a '
+  'missing permission.';
 comment on column public.find_result.hits is 'The hits, best first.';
 comment on column public.find_result.suggestions is 'What to try instead, if fewer than three memories were found.';
-comment on column public.find_result.searched is
-  'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes, '
-  'projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance '
-  'of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations '
-  'were followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.';
+comment on column public.find_result.searched is 'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or '
+  'two of them, one after the other), scopes, projects, filters, k, candidates (their number), left_out (how many of the k best '
+  'were less relevant than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities '
+  '(those that the query names, if relations were followed), cut (what max_tokens removed) and notice. With retry_for possibly '
+  'only retry: vector or model.';
 
 create type find.find_filter as (kinds text[], project_id text, branch text, scopes text[], since timestamptz, until timestamptz,
   "where" jsonb, hides_archived boolean);
@@ -22330,10 +21873,10 @@ comment on type find.find_filter is 'What memory_find narrows its search to; nul
 create type find.candidates as (ids uuid[], scores real[], relevances real[], chunks integer[], paths search.ranked_memories,
   explanations jsonb[], considered integer, left_out integer, request search.search_request);
 comment on type find.candidates is 'The answer of the retrievers: the best memories, their scores, and the request by then.';
-comment on column find.candidates.relevances is
-  'Relevance by the map of the embedding model; null for what was not compared by vectors.';
-comment on column find.candidates.paths is
-  'The memories that state relations of the entities that the query names, with the confidence of the path.';
+comment on column find.candidates.relevances is 'Relevance by the map of the embedding model; null for what was not compared by '
+  'vectors.';
+comment on column find.candidates.paths is 'The memories that state relations of the entities that the query names, with the '
+  'confidence of the path.';
 comment on column find.candidates.considered is 'How many candidates these were chosen from.';
 --! EndIncluded 230-find/050-find-types.sql
 --! Included 230-find/060-choose-route.sql
@@ -22381,9 +21924,8 @@ begin
     when find.asks_for_relations(query) and graph.named_entities(query, 8) <> '{}' then 'graph'
     else 'hybrid' end;
 end $$;
-comment on function find.choose_route is
-  'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for '
-  'relations of an entity that the caller knows, else hybrid. Without a query: newest.';
+comment on function find.choose_route is 'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query '
+  'looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
 grant execute on function find.plain_text, find.quoted_phrases, find.has_phrases, find.looks_exact, find.asks_for_relations,
   find.choose_route to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/060-choose-route.sql
@@ -22649,9 +22191,9 @@ begin
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index;
   return answer;
 end $$;
-comment on function find.rank_hits is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
-  'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
+comment on function find.rank_hits is 'The k candidates with the highest find.score(), with snippets and what is shown of them. '
+  'Citations count the agents other than its writer that cite it, among the first 1000 memories and facts that the caller may '
+  'read.';
 grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/090-rank-hits.sql
 --! Included 230-find/100-suggest.sql
@@ -22689,9 +22231,8 @@ begin
     from unnest(texts) as t (text) cross join regexp_split_to_table(t.text, '[^[:alnum:]]+') as w (word)
     where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
 end $$;
-comment on function find.known_words is
-  'Words of the titles and tags of the newest 1,000 memories that the caller may read, of the beginnings of the newest 300, and '
-  'of the entities that it may read, without repeats.';
+comment on function find.known_words is 'Words of the titles and tags of the newest 1,000 memories that the caller may read, of '
+  'the beginnings of the newest 300, and of the entities that it may read, without repeats.';
 
 create function find.are_neighbours(one text, other text) returns boolean
 language sql immutable parallel safe
@@ -22750,9 +22291,8 @@ begin atomic
   where m.is_one_slip or m.similarity >= 0.4 and pg_catalog.length(word) >= 8
   order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C" limit 1;
 end;
-comment on function find.correction_of is
-  'The known word that was probably meant: one that is_one_slip() away or, of a word of at least eight letters, the most similar '
-  'one (pg_trgm, at least 0.4). Null if there is none.';
+comment on function find.correction_of is 'The known word that was probably meant: one that is_one_slip() away or, of a word of '
+  'at least eight letters, the most similar one (pg_trgm, at least 0.4). Null if there is none.';
 
 -- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
 create function find.corrected(request search.search_request) returns text
@@ -22840,9 +22380,8 @@ begin
     from counted c
     where c.place <= max_suggestions order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
 end $$;
-comment on function find.count_elsewhere is
-  'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones are left out. '
-  'At most three other kinds and three other branches.';
+comment on function find.count_elsewhere is 'How many of these memories are found if one condition is left out: the kinds, the '
+  'branch, or that archived ones are left out. At most three other kinds and three other branches.';
 
 -- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
 create function find.found_elsewhere(request search.search_request, filter find.find_filter) returns uuid[]
@@ -22882,9 +22421,8 @@ begin
   end if;
   return ids;
 end $$;
-comment on function find.found_elsewhere is
-  'The memories that a search finds if conditions are left out: by one search if they are fewer than 100, otherwise by one '
-  'search for each condition.';
+comment on function find.found_elsewhere is 'The memories that a search finds if conditions are left out: by one search if they '
+  'are fewer than 100, otherwise by one search for each condition.';
 
 create function find.suggest(request search.search_request, filter find.find_filter) returns public.find_suggestion[]
 language plpgsql stable set search_path = '' as $$
@@ -22909,9 +22447,8 @@ begin
   end if;
   return suggestions || find.count_elsewhere(find.found_elsewhere(request, filter), filter);
 end $$;
-comment on function find.suggest is
-  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the '
-  'query finds something, with how many memories each finds (at most 100).';
+comment on function find.suggest is 'What to try instead: a corrected spelling that finds something, and other kinds and '
+  'branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
 grant execute on function find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected,
   find.matches_elsewhere, find.count_elsewhere, find.found_elsewhere, find.suggest to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/100-suggest.sql
@@ -23044,11 +22581,10 @@ begin
     found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k,
     mode, routes);
 end $$;
-comment on function public.memory_find is
-  'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, citations. Without a '
-  'query: the newest that match. project_id, branch: also those without one. mode: auto, fast or deep. k: 1 to 100. '
-  'query_vector: made by model. retry_for {vector, model}: where a vector is needed, or is of a model that does not serve, '
-  'nothing is searched, and searched.retry says which. Audited, except then. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_find is 'Finds memories that the caller may read, ordered by find.score(): match, recency, '
+  'nearness of project, citations. Without a query: the newest that match. project_id, branch: also those without one. mode: '
+  'auto, fast or deep. k: 1 to 100. query_vector: made by model. retry_for {vector, model}: searched.retry names a need '
+  'before anything is searched or audited. Audited. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/130-memory-find.sql
 --! Included 240-world-model/010-limits.sql
@@ -23069,12 +22605,11 @@ create table public.world_model_settings (
   takes_facts boolean not null default true,
   updated_at timestamptz not null default now()
 );
-comment on table public.world_model_settings is
-  'Whether facts change the world models of a tenant. Only a tenant that changed the default has a row. '
-  'set_world_model_settings() writes it.';
+comment on table public.world_model_settings is 'Whether facts change the world models of a tenant. Only a tenant that changed '
+  'the default has a row. set_world_model_settings() writes it.';
 comment on column public.world_model_settings.tenant_id is 'The tenant.';
-comment on column public.world_model_settings.takes_facts is
-  'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their readers.';
+comment on column public.world_model_settings.takes_facts is 'True (the default) if facts that are extracted, or asserted with '
+  'into_world, change the world model of their readers.';
 comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
 call identity.protect_tenant_rows('public.world_model_settings',
   readers => 'Every caller in the tenant may read whether its facts change the world.',
@@ -23103,10 +22638,10 @@ begin
   returning s.* into saved;
   return saved;
 end $$;
-comment on function public.set_world_model_settings is
-  'Sets whether facts change the world models of a tenant (by default the caller''s own), from the next fact on. Values that '
-  'facts brought into a world before stay there; they still go with their memories and with a retraction. For admins with an '
-  'unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes settings.';
+comment on function public.set_world_model_settings is 'Sets whether facts change the world models of a tenant (by default the '
+  'caller''s own), from the next fact on. Values that facts brought into a world before stay there; they still go with their '
+  'memories and with a retraction. For admins with an unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this '
+  'function writes settings.';
 grant execute on function public.set_world_model_settings to l9_admin, l9_platform_admin;
 
 create function world_model.takes_facts(tenant_id uuid) returns boolean language sql stable set search_path = ''
@@ -23120,11 +22655,10 @@ create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
 );
-comment on table world_model.worlds is
-  'The current version number of each world. It is a table of its own so that no version number is used twice, even after '
-  'updates were erased.';
-comment on column world_model.worlds.state_version is
-  'The current version of the world. A transaction that changes the world locks this row.';
+comment on table world_model.worlds is 'The current version number of each world. It is a table of its own so that no version '
+  'number is used twice, even after updates were erased.';
+comment on column world_model.worlds.state_version is 'The current version of the world. A transaction that changes the world '
+  'locks this row.';
 call identity.keep_private('world_model.worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
@@ -23163,9 +22697,8 @@ create table world_model.removed_entities (
   primary key (audience_id, entity_key)
 );
 alter table world_model.removed_entities alter column entity_key set statistics 0;
-comment on table world_model.removed_entities is
-  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version '
-  'numbers continue.';
+comment on table world_model.removed_entities is 'The last version of each removed entity, kept while an update still names the '
+  'entity: if the entity comes back, its version numbers continue.';
 comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
 comment on column world_model.removed_entities.version is 'The last version that the entity had.';
 call identity.keep_private('world_model.removed_entities',
@@ -23178,11 +22711,10 @@ create table world_model.stale_worlds (
   audience_id uuid not null,
   state_version integer
 );
-comment on table world_model.stale_worlds is
-  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes '
-  'and recomputes them.';
-comment on column world_model.stale_worlds.state_version is
-  'The version of an update that left the world; null when updates were added or their expiry changed.';
+comment on table world_model.stale_worlds is 'Worlds to recompute before the statement that moves memories ends. A row trigger '
+  'inserts them; a statement trigger deletes and recomputes them.';
+comment on column world_model.stale_worlds.state_version is 'The version of an update that left the world; null when updates '
+  'were added or their expiry changed.';
 call identity.keep_private('world_model.stale_worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 --! EndIncluded 240-world-model/040-stale-worlds.sql
@@ -23226,39 +22758,36 @@ create index world_model_updates_readers_idx on public.world_model_updates (tena
 create index world_model_updates_fact_idx on public.world_model_updates (fact_id) where fact_id is not null;
 create index world_model_updates_restores_idx on public.world_model_updates (audience_id, state_version_after)
   where restored_versions is not null;
-comment on table public.world_model_updates is
-  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, an '
-  'administrator''s before an agent''s, and nothing else.';
+comment on table public.world_model_updates is 'Event log of a world, one insight a row. The current state of the world is the '
+  'fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
-comment on column public.world_model_updates.source_packet is
-  'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
-comment on column public.world_model_updates.insight_id is
-  'The id that the caller gave to the insight; by default the id of the memory.';
-comment on column public.world_model_updates.insight_type is
-  'The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.';
-comment on column public.world_model_updates.fact_id is
-  'The fact whose value the update brings into the world; null for an insight.';
-comment on column public.world_model_updates.entities is
-  'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), '
-  'confidence, delete (true removes the entity).';
+comment on column public.world_model_updates.source_packet is 'The memory that the insight comes from. When it is deleted, this '
+  'row is deleted too and its changes are undone.';
+comment on column public.world_model_updates.insight_id is 'The id that the caller gave to the insight; by default the id of the '
+  'memory.';
+comment on column public.world_model_updates.insight_type is 'The type of the insight, a lower-case word. An update of type '
+  'restore takes the world back to restored_version.';
+comment on column public.world_model_updates.fact_id is 'The fact whose value the update brings into the world; null for an '
+  'insight.';
+comment on column public.world_model_updates.entities is 'The changes, one object for each entity: entity_id, entity_type, '
+  'attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
 comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
-comment on column public.world_model_updates.agent is
-  'The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.';
-comment on column public.world_model_updates.is_from_admin is
-  'True if that agent was an administrator when it made the statement.';
-comment on column public.world_model_updates.outranked is
-  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of attributes, '
-  'entity_type or delete.';
-comment on column public.world_model_updates.restored_version is
-  'For a restore: the version that the world went back to. Null for other updates.';
-comment on column public.world_model_updates.restored_versions is
-  'For a restore: the versions of the updates that make up the restored state. Null for other updates.';
+comment on column public.world_model_updates.agent is 'The creator name of the agent whose statement it is; of an update by a '
+  'fact, of the agent that states the fact.';
+comment on column public.world_model_updates.is_from_admin is 'True if that agent was an administrator when it made the '
+  'statement.';
+comment on column public.world_model_updates.outranked is 'What did not change the world because an administrator had set it: '
+  'objects of entity_id and keys, with names of attributes, entity_type or delete.';
+comment on column public.world_model_updates.restored_version is 'For a restore: the version that the world went back to. Null '
+  'for other updates.';
+comment on column public.world_model_updates.restored_versions is 'For a restore: the versions of the updates that make up the '
+  'restored state. Null for other updates.';
 comment on column public.world_model_updates.applied_at is 'The time when the update was applied.';
 comment on column public.world_model_updates.state_version_before is 'The version of the world before this update.';
 comment on column public.world_model_updates.state_version_after is 'The version of the world after this update.';
-comment on column public.world_model_updates.audience_id is
-  'The world. There is one for each owner (tenant, org, user), project and scope.';
+comment on column public.world_model_updates.audience_id is 'The world. There is one for each owner (tenant, org, user), project '
+  'and scope.';
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new
 -- version.
@@ -23278,8 +22807,8 @@ begin
     from old_rows o group by o.audience_id order by o.audience_id) stale;
   return null;
 end $$;
-comment on function world_model.tg_world_model_updates__recompute is
-  'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
+comment on function world_model.tg_world_model_updates__recompute is 'Recomputes worlds whose updates were deleted with their '
+  'memories. Definer: callers can''t write these tables.';
 
 -- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
 create trigger _600_recompute after delete on public.world_model_updates referencing old table as old_rows
@@ -23316,38 +22845,35 @@ alter table public.world_model_entities
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
-comment on table public.world_model_entities is
-  'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of '
-  'those is deleted or moves.';
-comment on column public.world_model_entities.entity_row_id is
-  'UUID version 7, for references from other rows. The name of the entity is entity_id.';
-comment on column public.world_model_entities.entity_id is
-  'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
-comment on column public.world_model_entities.entity_id_normalized is
-  'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
+comment on table public.world_model_entities is 'The current state of each world, one entity a row. It is computed from '
+  'world_model_updates, and recomputed whenever one of those is deleted or moves.';
+comment on column public.world_model_entities.entity_row_id is 'UUID version 7, for references from other rows. The name of the '
+  'entity is entity_id.';
+comment on column public.world_model_entities.entity_id is 'The name of the entity, as an administrator spelled it first or, if '
+  'none named it, an agent.';
+comment on column public.world_model_entities.entity_id_normalized is 'The name as it is compared: Unicode NFKC, lower case, '
+  'white space collapsed.';
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_model_entities.attributes is
-  'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
-comment on column public.world_model_entities.set_by is
-  'Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and is_from_admin.';
+comment on column public.world_model_entities.attributes is 'The attributes of the entity: for each key the value that an '
+  'administrator set last or, if none did, an agent.';
+comment on column public.world_model_entities.set_by is 'Who set each attribute: for each key the creator and source of who set '
+  'it last, its memory (packet_id) and is_from_admin.';
 comment on column public.world_model_entities.type_set_by is 'Who set the type, in the same form; null if nobody did.';
-comment on column public.world_model_entities.is_from_admin is
-  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an '
-  'administrator.';
-comment on column public.world_model_entities.confidence is
-  'The confidence of the last update of the entity that counts, from 0 to 1.';
+comment on column public.world_model_entities.is_from_admin is 'True if an administrator updated the entity: name, confidence '
+  'and source are then those of its last update by an administrator.';
+comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity that counts, from 0 '
+  'to 1.';
 comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
 comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
-comment on column public.world_model_entities.audience_id is
-  'The world. There is one for each owner (tenant, org, user), project and scope.';
+comment on column public.world_model_entities.audience_id is 'The world. There is one for each owner (tenant, org, user), '
+  'project and scope.';
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
 comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
-comment on column public.world_model_entities.ttl is
-  'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed '
-  'without that memory.';
+comment on column public.world_model_entities.ttl is 'The time when the first of the memories behind the entity expires. From '
+  'then on the row is hidden, until it is recomputed without that memory.';
 
 -- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
 -- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
@@ -23362,8 +22888,8 @@ begin
   new.updated_at := new.created_at;
   return new;
 end $$;
-comment on function world_model.tg_world_model_entities__take_from_update is
-  'Gives an entity the owner, project and scope of its updates. Definer: callers can''t write entities.';
+comment on function world_model.tg_world_model_entities__take_from_update is 'Gives an entity the owner, project and scope of '
+  'its updates. Definer: callers can''t write entities.';
 
 create trigger _300_take_from_update before insert on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__take_from_update();
@@ -23376,8 +22902,8 @@ begin
   on conflict (audience_id, entity_key) do update set version = greatest(d.version, excluded.version);
   return null;
 end $$;
-comment on function world_model.tg_world_model_entities__record_removal is
-  'Records the last version of an entity that is removed. Definer: callers can''t write removed_entities.';
+comment on function world_model.tg_world_model_entities__record_removal is 'Records the last version of an entity that is '
+  'removed. Definer: callers can''t write removed_entities.';
 
 create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();
@@ -23404,24 +22930,23 @@ alter table public.world_model_snapshots alter column description set statistics
 create index world_model_snapshots_source_idx on public.world_model_snapshots (source_packet);
 create index world_model_snapshots_readers_idx on public.world_model_snapshots (tenant_id, scope, created_at);
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
-comment on table public.world_model_snapshots is
-  'Versions of a world that can be compared and restored. A snapshot holds no copy: the updates that make it up are folded on '
-  'request, so it never shows anything that was erased.';
+comment on table public.world_model_snapshots is 'Versions of a world that can be compared and restored. A snapshot holds no '
+  'copy: the updates that make it up are folded on request, so it never shows anything that was erased.';
 comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
-comment on column public.world_model_snapshots.snapshot is
-  'The versions of the updates that make up the snapshot; get_world_model(version => …) and diff_world() fold them.';
+comment on column public.world_model_snapshots.snapshot is 'The versions of the updates that make up the snapshot; '
+  'get_world_model(version => …) and diff_world() fold them.';
 comment on column public.world_model_snapshots.state_version is 'The version of the world when the snapshot was made.';
-comment on column public.world_model_snapshots.entity_count is
-  'The number of entities in the snapshot. Entities erased since are not counted.';
-comment on column public.world_model_snapshots.relation_count is
-  'The number of attribute values that name another entity of the snapshot. Entities erased since are not counted.';
-comment on column public.world_model_snapshots.description is
-  'The purpose of the snapshot in the words of its creator: at most 1000 bytes.';
+comment on column public.world_model_snapshots.entity_count is 'The number of entities in the snapshot. Entities erased since '
+  'are not counted.';
+comment on column public.world_model_snapshots.relation_count is 'The number of attribute values that name another entity of the '
+  'snapshot. Entities erased since are not counted.';
+comment on column public.world_model_snapshots.description is 'The purpose of the snapshot in the words of its creator: at most '
+  '1000 bytes.';
 comment on column public.world_model_snapshots.created_by is 'The caller that made the snapshot.';
-comment on column public.world_model_snapshots.source_packet is
-  'The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another world.';
-comment on column public.world_model_snapshots.audience_id is
-  'The world. There is one for each owner (tenant, org, user), project and scope.';
+comment on column public.world_model_snapshots.source_packet is 'The memory that records the snapshot. The snapshot is deleted '
+  'when that memory is deleted or moves to another world.';
+comment on column public.world_model_snapshots.audience_id is 'The world. There is one for each owner (tenant, org, user), '
+  'project and scope.';
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
 call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);
@@ -23519,9 +23044,9 @@ begin atomic
     e.source_packet, e.ttl, e.creator, e.source, coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
-comment on function world_model.fold_world is
-  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if '
-  'none did, an agent, since the entity was last deleted. Expired updates are left out.';
+comment on function world_model.fold_world is 'The entities that the updates of these versions make up: for each attribute the '
+  'last value that an administrator set or, if none did, an agent, since the entity was last deleted. Expired updates are left '
+  'out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
 comment on type world_model.world_size is 'The numbers of entities, and of attribute values that name another entity.';
@@ -23540,8 +23065,8 @@ begin atomic
   )::world_model.world_size;
 end;
 comment on function world_model.measure_world is 'Counts entities, and attribute values that name another of them.';
-grant execute on function world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
-  to l9_agent, l9_admin;
+grant execute on function world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world to
+  l9_agent, l9_admin;
 --! EndIncluded 240-world-model/080-fold-world.sql
 --! Included 240-world-model/090-recompute-world.sql
 -- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
@@ -23659,9 +23184,8 @@ begin
   insert into world_model.stale_worlds (audience_id) values (target);
   return null;
 end $$;
-comment on function world_model.tg_packet_store__worlds_follow is
-  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t write these '
-  'tables.';
+comment on function world_model.tg_packet_store__worlds_follow is 'Moves updates with their memory: they become the newest '
+  'updates of the other world. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_worlds_follow', 'world_model.tg_packet_store__worlds_follow');
 
@@ -23679,9 +23203,8 @@ begin
   end loop;
   return null;
 end $$;
-comment on function world_model.tg_packet_store__recompute_worlds is
-  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: callers can''t '
-  'write these tables.';
+comment on function world_model.tg_packet_store__recompute_worlds is 'Recomputes, at the end of a statement that moved memories, '
+  'the worlds that lost or gained updates. Definer: callers can''t write these tables.';
 
 create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
@@ -23785,8 +23308,8 @@ begin
   return insight || jsonb_build_object('entities', entities);
 end $$;
 comment on function world_model.check_insight is 'Checks an insight (at most 200 entities and 256 KiB) and returns it.';
-grant execute on function world_model.check_keys, world_model.check_insight_entity, world_model.check_insight
-  to l9_agent, l9_admin;
+grant execute on function world_model.check_keys, world_model.check_insight_entity, world_model.check_insight to l9_agent,
+  l9_admin;
 --! EndIncluded 240-world-model/110-check-insight.sql
 --! Included 240-world-model/120-apply-world-update.sql
 -- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
@@ -23917,9 +23440,8 @@ begin
   returning u.* into applied;
   return world_model.merge_update(applied);
 end $$;
-comment on function world_model.write_world_update is
-  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in its scope and '
-  'project. Definer: callers can''t write these tables.';
+comment on function world_model.write_world_update is 'Does the work of apply_world_update() for an existing memory. The caller '
+  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.apply_world_update(insight jsonb, expected_version integer default null, source_packet uuid default null,
   scope text default 'developer', project_id text default null) returns public.world_model_updates
@@ -23932,11 +23454,10 @@ begin
   return world_model.write_world_update(
     derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
 end $$;
-comment on function public.apply_world_update is
-  'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in this scope '
-  'and project. insight: insight_type, content, confidence and at most 200 entities, each with entity_id, entity_type, '
-  'attributes (null removes a key), confidence, or delete: true. expected_version: if it is another, L9VAL names it. Errors: '
-  'L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.apply_world_update is 'Changes the world of source_packet by an insight; without it the content is '
+  'saved as a memory of kind insight in this scope and project. insight: insight_type, content, confidence and at most 200 '
+  'entities, each with entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: '
+  'if it is another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_update to l9_agent, l9_admin;
 grant execute on function public.apply_world_update to l9_agent, l9_admin;
 --! EndIncluded 240-world-model/120-apply-world-update.sql
@@ -23991,10 +23512,9 @@ begin
     where w.audience_id = resolved.audience_id), 0);
   return resolved;
 end $$;
-comment on function world_model.resolve_world is
-  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or '
-  'audience_id to a world of which the caller may read a row; and adds the current version. Definer: reads the versions of '
-  'worlds.';
+comment on function world_model.resolve_world is 'Resolves a scope and project (null: the default of the caller) to the '
+  'caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the '
+  'current version. Definer: reads the versions of worlds.';
 
 -- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
 -- leaves only the version counter to resolve_world().
@@ -24035,30 +23555,30 @@ grant execute on function world_model.resolve_world, world_model.resolve_version
 create type public.world_entity as (entity_id text, entity_type text, attributes jsonb, confidence double precision,
   version integer, source_packet uuid, creator text, source text, set_by jsonb);
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is
-  'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
+comment on column public.world_entity.entity_id is 'The name of the entity, as an administrator spelled it first or, if none '
+  'named it, an agent.';
 comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_entity.attributes is
-  'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
+comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that an administrator '
+  'set last or, if none did, an agent.';
 comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
-comment on column public.world_entity.version is
-  'The version of the entity. It rises by one with each change; null in a former version of the world.';
+comment on column public.world_entity.version is 'The version of the entity. It rises by one with each change; null in a former '
+  'version of the world.';
 comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity that counts.';
 comment on column public.world_entity.creator is 'Who made the last update of the entity that counts.';
 comment on column public.world_entity.source is 'The source of who made it; of an update by a job, the source of the memory.';
-comment on column public.world_entity.set_by is
-  'Who set each attribute: for each key the creator and source of who set it, the memory (packet_id) and is_from_admin.';
+comment on column public.world_entity.set_by is 'Who set each attribute: for each key the creator and source of who set it, the '
+  'memory (packet_id) and is_from_admin.';
 
 create type public.world_model as (audience_id uuid, scope text, project_id text, version integer, entity_count integer,
   entities public.world_entity[]);
 comment on type public.world_model is 'A world at one of its versions.';
-comment on column public.world_model.audience_id is
-  'The world. There is one for each owner (tenant, org, user), project and scope.';
+comment on column public.world_model.audience_id is 'The world. There is one for each owner (tenant, org, user), project and '
+  'scope.';
 comment on column public.world_model.scope is 'The scope of the world.';
 comment on column public.world_model.project_id is 'The project of the world; null in scope global.';
 comment on column public.world_model.version is 'The version of the world. apply_world_update() takes it as expected_version.';
-comment on column public.world_model.entity_count is
-  'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
+comment on column public.world_model.entity_count is 'The number of entities that match. It can be larger than the number in '
+  'entities, which max_entities limits.';
 comment on column public.world_model.entities is 'The entities that match, sorted by name.';
 
 -- The current version is read from the stored entities, a former one is folded from the updates; both halves of one
@@ -24121,11 +23641,10 @@ begin
     project_id => result.project_id, scope => result.scope);
   return result;
 end $$;
-comment on function public.get_world_model is
-  'The world of a scope and project, now or at a former version: its version and its entities by name, at most max_entities (1 '
-  'to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org and user, unless audience_id names another '
-  'that it may read. Nothing that was erased since is shown. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, '
-  'L9LIM, L9OWN, L9AUT.';
+comment on function public.get_world_model is 'The world of a scope and project, now or at a former version: its version and its '
+  'entities by name, at most max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org '
+  'and user, unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit row, '
+  'hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function public.get_world_model to l9_agent, l9_admin;
 --! EndIncluded 240-world-model/140-get-world-model.sql
 --! Included 240-world-model/150-snapshot-world.sql
@@ -24149,9 +23668,8 @@ begin
   returning s.* into saved;
   return saved;
 end $$;
-comment on function world_model.write_world_snapshot is
-  'Does the work of snapshot_world() for an existing memory. The caller must see the memory and may write in its scope and '
-  'project. Definer: callers can''t write these tables.';
+comment on function world_model.write_world_snapshot is 'Does the work of snapshot_world() for an existing memory. The caller '
+  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.snapshot_world(description text default null, scope text default 'developer', project_id text default null,
   source_packet uuid default null) returns public.world_model_snapshots
@@ -24165,10 +23683,9 @@ begin
       scope, project_id, source_packet),
     description);
 end $$;
-comment on function public.snapshot_world is
-  'Records the current version of the world of a scope and project (or of the world of source_packet), to compare with and to '
-  'restore later. Without source_packet a memory of kind world_snapshot is saved; the snapshot is deleted with it. A snapshot '
-  'holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
+comment on function public.snapshot_world is 'Records the current version of the world of a scope and project (or of the world '
+  'of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the '
+  'snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_snapshot to l9_agent, l9_admin;
 grant execute on function public.snapshot_world to l9_agent, l9_admin;
 --! EndIncluded 240-world-model/150-snapshot-world.sql
@@ -24177,23 +23694,22 @@ grant execute on function public.snapshot_world to l9_agent, l9_admin;
 create type public.world_difference as (entity_id text, change text, entity_type text, former_type text, attributes jsonb,
   former_attributes jsonb, confidence double precision, former_confidence double precision, set_by jsonb, former_set_by jsonb);
 comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
-comment on column public.world_difference.entity_id is
-  'The name of the entity as spelled in the later version, or in the earlier version if it was removed.';
+comment on column public.world_difference.entity_id is 'The name of the entity as spelled in the later version, or in the '
+  'earlier version if it was removed.';
 comment on column public.world_difference.entity_type is 'The type of the entity in the later version.';
 comment on column public.world_difference.former_type is 'The type of the entity in the earlier version.';
 comment on column public.world_difference.confidence is 'The confidence of the entity in the later version, from 0 to 1.';
-comment on column public.world_difference.former_confidence is
-  'The confidence of the entity in the earlier version, from 0 to 1.';
+comment on column public.world_difference.former_confidence is 'The confidence of the entity in the earlier version, from 0 to '
+  '1.';
 comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
-comment on column public.world_difference.attributes is
-  'The attributes that differ, with their values in the later version; null for one that was removed.';
-comment on column public.world_difference.set_by is
-  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was '
-  'removed.';
-comment on column public.world_difference.former_set_by is
-  'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
-comment on column public.world_difference.former_attributes is
-  'The attributes that differ, with their values in the earlier version; null for one that was added.';
+comment on column public.world_difference.attributes is 'The attributes that differ, with their values in the later version; '
+  'null for one that was removed.';
+comment on column public.world_difference.set_by is 'Who set each of the attributes that differ in the later version, as in '
+  'get_world_model(); null for an entity that was removed.';
+comment on column public.world_difference.former_set_by is 'Who set each of the attributes that differ in the earlier version; '
+  'null for an entity that was added.';
+comment on column public.world_difference.former_attributes is 'The attributes that differ, with their values in the earlier '
+  'version; null for one that was added.';
 
 create function world_model.changed_keys(attributes jsonb, other_attributes jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
@@ -24261,10 +23777,10 @@ begin
     project_id => later.project_id, scope => later.scope);
   return query select d.* from unnest(differences) d;
 end $$;
-comment on function public.diff_world is
-  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities '
-  'added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither '
-  'shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+comment on function public.diff_world is 'The differences of a world between a and b, each the id of a snapshot or a version (b '
+  'null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the '
+  'updates that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: '
+  'L9VAL, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.changed_keys, world_model.setters_of to l9_agent, l9_admin;
 grant execute on function public.diff_world to l9_agent, l9_admin;
 --! EndIncluded 240-world-model/160-diff-world.sql
@@ -24316,9 +23832,8 @@ begin
   perform world_model.recompute_world(world, false);
   return applied;
 end $$;
-comment on function world_model.write_world_restore is
-  'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and '
-  'project. Definer: callers can''t write these tables.';
+comment on function world_model.write_world_restore is 'Does the work of restore_world() for an existing memory. The caller must '
+  'see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 -- Refuses before anything is saved if the snapshot is of a world that a memory of the caller would not belong to: the
 -- update takes its world from its memory.
@@ -24346,10 +23861,10 @@ begin
       target.scope, target.project_id, source_packet),
     snapshot, expected_version);
 end $$;
-comment on function public.restore_world is
-  'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which makes a new '
-  'version. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of '
-  'kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+comment on function public.restore_world is 'Takes a world back to a snapshot (by id) or to a former version, by an update of '
+  'insight_type restore, which makes a new version. For an agent it takes back what agents have set; what administrators say '
+  'stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays '
+  'erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_restore to l9_agent, l9_admin;
 grant execute on function public.restore_world to l9_agent, l9_admin;
 --! EndIncluded 240-world-model/170-restore-world.sql
@@ -24376,8 +23891,8 @@ begin
   new.updated_at := new.created_at;
   return new;
 end $$;
-comment on function world_model.tg_world_model_updates__take_from_evidence is
-  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read all evidence.';
+comment on function world_model.tg_world_model_updates__take_from_evidence is 'Gives an update by a fact the owner, scope, '
+  'expiry and references of the evidence. Definer: callers can''t read all evidence.';
 
 create trigger _300_take_from_evidence before insert on public.world_model_updates
   for each row when (new.fact_id is not null) execute function world_model.tg_world_model_updates__take_from_evidence();
@@ -24441,9 +23956,8 @@ begin
   returning u.* into applied;
   perform world_model.merge_update(applied);
 end $$;
-comment on function world_model.take_fact is
-  'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant for the world '
-  'and the world does not have it yet.';
+comment on function world_model.take_fact is 'Brings the current value of the subject and predicate of a fact into its world, if '
+  'one of its values was meant for the world and the world does not have it yet.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
@@ -24491,8 +24005,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function world_model.tg_knowledge_facts__worlds_follow is
-  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these tables.';
+comment on function world_model.tg_knowledge_facts__worlds_follow is 'Makes worlds follow facts that were superseded, retracted, '
+  'moved or deleted. Definer: callers can''t write these tables.';
 
 create trigger _640_worlds_follow_update after update on public.knowledge_facts
   referencing old table as old_rows new table as new_rows
@@ -24511,9 +24025,8 @@ begin
   perform world_model.follow_facts(array[new.fact_id]);
   return null;
 end $$;
-comment on function world_model.tg_fact_evidence__into_world is
-  'Brings a known fact into the world when somebody asks for it. Raises L9VAL if the tenant keeps facts out of its world model. '
-  'Definer: callers can''t write these tables.';
+comment on function world_model.tg_fact_evidence__into_world is 'Brings a known fact into the world when somebody asks for it. '
+  'Raises L9VAL if the tenant keeps facts out of its world model. Definer: callers can''t write these tables.';
 
 create trigger _640_into_world after insert on public.fact_evidence
   for each row when (new.into_world) execute function world_model.tg_fact_evidence__into_world();
@@ -24546,8 +24059,8 @@ comment on function reflection.task_outcomes is 'The outcomes of tasks.';
 comment on function reflection.max_list_length is 'The maximum number of entries in a list of entities, texts or memories.';
 comment on function reflection.max_text_bytes is 'The maximum length of a context, or of a text in a list, in bytes.';
 grant execute on function reflection.reflection_types, reflection.priorities, reflection.task_outcomes,
-  reflection.max_list_length, reflection.max_text_bytes, reflection.default_priority, reflection.default_confidence
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  reflection.max_list_length, reflection.max_text_bytes, reflection.default_priority, reflection.default_confidence to l9_agent,
+  l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 250-reflection/010-choices-and-limits.sql
 --! Included 250-reflection/020-reflection-store.sql
 -- The columns that only lessons have, one row for each memory of kind reflection. store_reflection() writes it;
@@ -24581,30 +24094,28 @@ create table public.reflection_store (
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
 -- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
-comment on table public.reflection_store is
-  'Lessons that agents learned, one row for each memory of kind reflection. Text, tags, vector and access count belong to the '
-  'memory: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() return them, and '
-  'memory_embeddings holds the vector.';
-comment on column public.reflection_store.reflection_id is
-  'UUID version 7, ordered by the time when the reflection was first saved.';
-comment on column public.reflection_store.source_packet is
-  'The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row here.';
-comment on column public.reflection_store.reflection_type is
-  'lesson, pattern, failure, success, insight, improvement, or false_constraint (a constraint that was believed to hold and does '
-  'not).';
-comment on column public.reflection_store.context is
-  'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
-comment on column public.reflection_store.entities is
-  'The names of the entities that the reflection is about: at most 64, each once and as its writer spelled it.';
-comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest '
-  'confidence that the agent gave. An agent that repeats itself changes nothing.';
-comment on column public.reflection_store.priority is
-  'critical, high, medium or low: the highest priority that an agent gave to this text.';
-comment on column public.reflection_store.times_seen is
-  'The number of times that the reflection was saved with this text, by all agents.';
-comment on column public.reflection_store.agent_count is
-  'The number of agents that saved the reflection with this text. Rankings count these.';
+comment on table public.reflection_store is 'Lessons that agents learned, one row for each memory of kind reflection. Text, '
+  'tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and '
+  'reflection_store_access_count() return them, and memory_embeddings holds the vector.';
+comment on column public.reflection_store.reflection_id is 'UUID version 7, ordered by the time when the reflection was first '
+  'saved.';
+comment on column public.reflection_store.source_packet is 'The memory that holds the text, the tags and, in memory_embeddings, '
+  'the vector. A memory has at most one row here.';
+comment on column public.reflection_store.reflection_type is 'lesson, pattern, failure, success, insight, improvement, or '
+  'false_constraint (a constraint that was believed to hold and does not).';
+comment on column public.reflection_store.context is 'The circumstances in which the reflection applies or was learned: at most '
+  '8 KiB.';
+comment on column public.reflection_store.entities is 'The names of the entities that the reflection is about: at most 64, each '
+  'once and as its writer spelled it.';
+comment on column public.reflection_store.confidence is 'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved '
+  'the reflection with this text, where c is the highest confidence that the agent gave. An agent that repeats itself changes '
+  'nothing.';
+comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that an agent gave to '
+  'this text.';
+comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved with this text, by '
+  'all agents.';
+comment on column public.reflection_store.agent_count is 'The number of agents that saved the reflection with this text. '
+  'Rankings count these.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
 comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
 comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
@@ -24635,8 +24146,8 @@ return (
 comment on function public.reflection_store_content is 'The text of the reflection, from its memory.';
 comment on function public.reflection_store_tags is 'The tags of the reflection, from its memory.';
 comment on function public.reflection_store_branch is 'The branch of the reflection, from its memory; null means every branch.';
-comment on function public.reflection_store_access_count is
-  'The number of times that the reflection was found, recalled or read, up to the last roll-up of the access log.';
+comment on function public.reflection_store_access_count is 'The number of times that the reflection was found, recalled or '
+  'read, up to the last roll-up of the access log.';
 grant execute on function public.reflection_store_content, public.reflection_store_tags, public.reflection_store_branch,
   public.reflection_store_access_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 250-reflection/030-columns-of-reflections.sql
@@ -24649,9 +24160,8 @@ comment on function reflection.priority_rank is 'The rank of a priority: low 0, 
 
 create function reflection.can_reinforce(one_type text, other_type text) returns boolean language sql immutable parallel safe
 return one_type = other_type or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
-comment on function reflection.can_reinforce is
-  'True if reflections of these two types with the same text mean the same. The text of a success means something else as a '
-  'failure, and the opposite as a false constraint.';
+comment on function reflection.can_reinforce is 'True if reflections of these two types with the same text mean the same. The '
+  'text of a success means something else as a failure, and the opposite as a false constraint.';
 
 create function reflection.check_choice(value text, choices text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -24695,9 +24205,8 @@ create table reflection.attestations (
   constraint attestation_priority_known check (priority = any (reflection.priorities())),
   constraint attestation_seen_once_at_least check (times_seen >= 1)
 );
-comment on table reflection.attestations is
-  'What each agent attested of a lesson: one row for each lesson and agent, so that an agent counts once however often it '
-  'repeats itself. An attestation belongs to the text that it was given for.';
+comment on table reflection.attestations is 'What each agent attested of a lesson: one row for each lesson and agent, so that an '
+  'agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.';
 comment on column reflection.attestations.reflection_id is 'The lesson.';
 comment on column reflection.attestations.agent is 'The creator name of the agent.';
 comment on column reflection.attestations.confidence is 'The highest confidence that the agent gave.';
@@ -24734,9 +24243,8 @@ begin atomic
   ) s
   where r.reflection_id = refresh_lesson.reflection_id returning r.*;
 end;
-comment on function reflection.refresh_lesson is
-  'Computes confidence, priority and counts of a lesson from its attestations: confidence and priority from those of '
-  'administrators, if there are any.';
+comment on function reflection.refresh_lesson is 'Computes confidence, priority and counts of a lesson from its attestations: '
+  'confidence and priority from those of administrators, if there are any.';
 
 create function reflection.tg_packet_store__attest_again() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -24753,9 +24261,9 @@ begin
   perform reflection.refresh_lesson(lesson_id);
   return null;
 end $$;
-comment on function reflection.tg_packet_store__attest_again is
-  'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another text. A '
-  'caller that had attested nothing gives the default confidence and priority. Definer: callers can''t write these tables.';
+comment on function reflection.tg_packet_store__attest_again is 'Starts a lesson again from the attestation of the caller that '
+  'changed its text: what others attested was another text. A caller that had attested nothing gives the default confidence and '
+  'priority. Definer: callers can''t write these tables.';
 
 create trigger _630_attest_again after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -24818,10 +24326,10 @@ begin
   result.status := case when is_new then 'inserted' else 'reinforced' end;
   return result;
 end $$;
-comment on function reflection.store_reflection is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and '
-  'priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see '
-  'the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+comment on function reflection.store_reflection is 'Writes the row of a memory of kind reflection or, if there is one, '
+  'reinforces it by the caller''s attestation. Confidence and priority above what the caller may give '
+  '(actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see the memory and may write in its scope '
+  'and project. Definer: callers can''t write reflection_store.';
 grant execute on function reflection.store_reflection to l9_agent, l9_admin;
 --! EndIncluded 250-reflection/050-store-reflection.sql
 --! Included 250-reflection/060-reflect.sql
@@ -24856,10 +24364,10 @@ begin
       and (packets.text_identity(p.envelope ->> 'content') = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id limit 1);
 end $$;
-comment on function reflection.find_reflection is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and '
-  'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
-  'reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
+comment on function reflection.find_reflection is 'The memory of a reflection with the same or nearly the same text for the '
+  'caller''s audience (its owner, in this scope and project) and this branch, or null. To an administrator, nearly the same text '
+  'of an agent is another one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls '
+  'don''t save a reflection twice.';
 
 -- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
 -- store_reflection(). The lock of the task comes before that of the audience.
@@ -24918,11 +24426,10 @@ begin
   end if;
   return saved;
 end $$;
-comment on function public.reflect is
-  'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or nearly the same text in this scope, '
-  'project and branch, whoever saved it: the caller is one more agent. type: lesson, pattern, failure, success, insight, '
-  'improvement or false_constraint. learned_from: memories. task_id: a task that the caller wrote, or a new one. Errors: L9SCP, '
-  'L9OWN, L9VAL, L9LIM, L9AUT.';
+comment on function public.reflect is 'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or '
+  'nearly the same text in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, '
+  'pattern, failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the caller '
+  'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store) returns jsonb
@@ -24968,22 +24475,22 @@ comment on column public.recalled_lesson.expires_at is 'The time from which the 
 comment on column public.recalled_lesson.packet_id is 'The memory of the reflection.';
 comment on column public.recalled_lesson.access_id is 'The id of this access, which record_feedback() takes.';
 comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
-comment on column public.recalled_lesson.score is
-  'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
-comment on column public.recalled_lesson.relevance is
-  'How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.';
+comment on column public.recalled_lesson.score is 'The score from 0 to 1: as in search_memory(), raised by priority and '
+  'confidence.';
+comment on column public.recalled_lesson.relevance is 'How likely it has to do with the query, from 0 to 1, as in '
+  'search_memory(); null without a query.';
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
-comment on type public.recall_result is
-  'Lessons, best first, and a description of the search, so that an empty result can''t be mistaken for a missing permission.';
+comment on type public.recall_result is 'Lessons, best first, and a description of the search, so that an empty result can''t be '
+  'mistaken for a missing permission.';
 comment on column public.recall_result.lessons is 'The lessons, best first.';
 comment on column public.recall_result.searched is 'What was searched: the same object as in the result of search_memory().';
 
 create function reflection.lesson_factor(priority text, confidence double precision) returns real
 language sql immutable parallel safe return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
-comment on function reflection.lesson_factor is
-  'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson '
-  'with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
+comment on function reflection.lesson_factor is 'The factor by which the score of a lesson is multiplied. Priority adds at most '
+  '20 % and confidence at most 10 %. A lesson with a lower score can therefore overtake another one only if its score is more '
+  'than 1 / 1.3 (77 %) of the other''s.';
 grant execute on function reflection.lesson_factor to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 250-reflection/070-recall-types.sql
 --! Included 250-reflection/080-narrow-to-lessons.sql
@@ -25037,9 +24544,8 @@ begin
   request.reasoning_ids := '{}';
   return request;
 end $$;
-comment on function reflection.narrow_to_lessons is
-  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of '
-  'narrow_search for recall_lessons().';
+comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons: adds its conditions and, if only few rows '
+  'match, their ids. It is the counterpart of narrow_search for recall_lessons().';
 grant execute on function reflection.lesson_conditions, reflection.narrow_to_lessons to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 250-reflection/080-narrow-to-lessons.sql
 --! Included 250-reflection/090-recall-lessons.sql
@@ -25120,11 +24626,10 @@ begin
   result.lessons := reflection.to_lessons(closed.hits);
   return result;
 end $$;
-comment on function public.recall_lessons is
-  'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, made by model. '
-  'Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by both. types: only these. '
-  'priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, min_relevance, retry_for: as in search_memory(). '
-  'Audited. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function public.recall_lessons is 'Searches reflections as search_memory() does memories: by words and by '
+  'query_vector, made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
+  'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, min_relevance, '
+  'retry_for: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function reflection.to_lessons, public.recall_lessons to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 250-reflection/090-recall-lessons.sql
 --! Included 250-reflection/100-task-reflections.sql
@@ -25158,13 +24663,12 @@ alter table public.task_reflections
 -- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
-comment on table public.task_reflections is
-  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds '
-  'the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, '
-  'and task_reflections_lessons_learned(), task_reflections_false_constraints() and task_reflections_helpful_patterns() their '
-  'texts by type.';
-comment on column public.task_reflections.task_reflection_id is
-  'UUID version 7, ordered by the time when the row was first written.';
+comment on table public.task_reflections is 'Results of tasks: one row for each task of an audience (owner, project and scope). '
+  'The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: '
+  'task_reflections_lessons() returns them, and task_reflections_lessons_learned(), task_reflections_false_constraints() and '
+  'task_reflections_helpful_patterns() their texts by type.';
+comment on column public.task_reflections.task_reflection_id is 'UUID version 7, ordered by the time when the row was first '
+  'written.';
 comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
 comment on column public.task_reflections.task_id is 'The name that the writer gives to the task: at most 200 bytes.';
 comment on column public.task_reflections.description is 'The goal of the task.';
@@ -25172,13 +24676,12 @@ comment on column public.task_reflections.outcome is 'success, partial, failure 
 comment on column public.task_reflections.what_worked is 'The things that worked.';
 comment on column public.task_reflections.what_failed is 'The things that failed.';
 comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
-comment on column public.task_reflections.related_decisions is
-  'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could '
-  'read each of them.';
-comment on column public.task_reflections.execution_time_ms is
-  'The duration of the task in milliseconds, which may have a fraction.';
-comment on column public.task_reflections.metrics_improved is
-  'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
+comment on column public.task_reflections.related_decisions is 'Memories of decisions that the task rests on. When the row was '
+  'written, the writer and everyone who could read the row could read each of them.';
+comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds, which may have a '
+  'fraction.';
+comment on column public.task_reflections.metrics_improved is 'The metrics that improved: an object of names and numbers or '
+  'texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
@@ -25220,14 +24723,13 @@ create policy definer_functions on public.task_reflection_lessons to l9_owner
   using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.task_reflection_lessons is
-  'A link is visible to callers that may read both the task and the lesson. The policies of these two tables decide, so the link '
-  'follows both wherever they move.';
-comment on policy platform_override on public.task_reflection_lessons is
-  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has expired.';
+comment on policy scope_access on public.task_reflection_lessons is 'A link is visible to callers that may read both the task '
+  'and the lesson. The policies of these two tables decide, so the link follows both wherever they move.';
+comment on policy platform_override on public.task_reflection_lessons is 'Operators read across tenants, and each read is '
+  'audited. A link is hidden when the task or the lesson has expired.';
 comment on policy worker_access on public.task_reflection_lessons is 'Background jobs read all rows.';
-comment on policy definer_functions on public.task_reflection_lessons is
-  'link_lesson() writes links in the tenant of the caller, after it has checked that the caller may read both ends.';
+comment on policy definer_functions on public.task_reflection_lessons is 'link_lesson() writes links in the tenant of the '
+  'caller, after it has checked that the caller may read both ends.';
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;
 --! EndIncluded 250-reflection/110-task-reflection-lessons.sql
@@ -25274,16 +24776,16 @@ begin atomic
   select p.* from public.packet_store p where p.packet_id = any ((task).related_decisions) order by p.packet_id;
 end;
 comment on function public.task_reflections_lessons is 'The lessons from a task that the caller may read, of all types.';
-comment on function public.task_reflections_false_constraints is
-  'The texts of those of its lessons that are constraints which proved false.';
+comment on function public.task_reflections_false_constraints is 'The texts of those of its lessons that are constraints which '
+  'proved false.';
 comment on function public.task_reflections_helpful_patterns is 'The texts of those of its lessons that are patterns.';
-comment on function public.task_reflections_lessons_learned is
-  'The texts of the lessons from a task that the caller may read, without false constraints and patterns. The texts are stored '
-  'only with the lessons, so that erasing a lesson removes its text here too.';
-comment on function public.reflection_store_tasks is
-  'The tasks that a lesson was learned from, as far as the caller may read them.';
-comment on function public.task_reflections_decisions is
-  'The memories of decisions that a task rests on, as far as the caller may read them now.';
+comment on function public.task_reflections_lessons_learned is 'The texts of the lessons from a task that the caller may read, '
+  'without false constraints and patterns. The texts are stored only with the lessons, so that erasing a lesson removes its text '
+  'here too.';
+comment on function public.reflection_store_tasks is 'The tasks that a lesson was learned from, as far as the caller may read '
+  'them.';
+comment on function public.task_reflections_decisions is 'The memories of decisions that a task rests on, as far as the caller '
+  'may read them now.';
 grant execute on function public.task_reflections_lessons, public.task_reflections_lessons_learned,
   public.task_reflections_false_constraints, public.task_reflections_helpful_patterns, public.reflection_store_tasks,
   public.task_reflections_decisions to l9_agent, l9_admin, l9_platform_admin;
@@ -25418,9 +24920,8 @@ begin
       field);
   end if;
 end $$;
-comment on function reflection.check_references is
-  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of '
-  'the row that names it.';
+comment on function reflection.check_references is 'Raises L9OWN unless the caller may read all of these memories, and L9VAL if '
+  'one of them has fewer readers than the source of the row that names it.';
 
 create function reflection.shareable_decisions(task public.task_reflections, ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
@@ -25476,9 +24977,9 @@ begin
   end if;
   return saved;
 end $$;
-comment on function reflection.store_task_reflection is
-  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must '
-  'be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
+comment on function reflection.store_task_reflection is 'Writes or replaces the row of a memory of kind task_reflection that the '
+  'caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. '
+  'Definer: callers can''t write task_reflections.';
 
 -- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
 -- tells whether a row exists.
@@ -25596,11 +25097,10 @@ begin
   end loop;
   return task;
 end $$;
-comment on function public.reflect_on_task is
-  'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that it gives. '
-  'Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints, '
-  'helpful_patterns: saved by reflect() and linked. related_decisions: memories that every reader of the task may read. Errors: '
-  'L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+comment on function public.reflect_on_task is 'Saves the result of a task, once for each task_id of a scope and project; a later '
+  'call replaces the values that it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or '
+  'unknown. lessons, false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
+  'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.reflect_on_task to l9_agent, l9_admin;
 --! EndIncluded 250-reflection/150-reflect-on-task.sql
 --! Included 250-reflection/160-link-to-task.sql
@@ -25627,9 +25127,9 @@ begin
     perform identity.raise_error('L9OWN', 'task_id: this task is another agent''s', 'task_id');
   end;
 end $$;
-comment on function reflection.link_to_task is
-  'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task that has no row '
-  'yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
+comment on function reflection.link_to_task is 'Links a lesson to the task of this id in the caller''s audience: its owner, in '
+  'this scope and project. A task that has no row yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent '
+  'wrote the task.';
 grant execute on function reflection.link_to_task to l9_agent, l9_admin;
 --! EndIncluded 250-reflection/160-link-to-task.sql
 --! Included 260-summaries/010-choices-and-limits.sql
@@ -25643,8 +25143,8 @@ create function summaries.max_subject_bytes() returns integer language sql immut
 comment on function summaries.scope_types is 'The types of subjects that can be summarised; not scopes of memories.';
 comment on function summaries.max_sources is 'The maximum number of memories that a summary can rest on.';
 comment on function summaries.max_subject_bytes is 'The maximum length of scope_value in bytes.';
-grant execute on function summaries.scope_types, summaries.max_sources, summaries.max_subject_bytes
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function summaries.scope_types, summaries.max_sources, summaries.max_subject_bytes to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;
 --! EndIncluded 260-summaries/010-choices-and-limits.sql
 --! Included 260-summaries/020-memory-summaries.sql
 -- The columns that only summaries have, one row for each memory of kind summary. store_summary_row() writes it;
@@ -25679,30 +25179,28 @@ alter table public.memory_summaries
 -- see.
 create unique index memory_summaries_current_unique on public.memory_summaries
   (tenant_id, scope, project_id, org_id, user_id, scope_type, scope_value) nulls not distinct;
-comment on table public.memory_summaries is
-  'Summaries of many memories, one row for each memory of kind summary. Text and vector belong to that memory: '
-  'memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. memory_summaries_sources() and '
-  'memory_summaries_source_packet_ids() return the memories that a summary rests on.';
+comment on table public.memory_summaries is 'Summaries of many memories, one row for each memory of kind summary. Text and '
+  'vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. '
+  'memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
 comment on column public.memory_summaries.summary_id is 'UUID version 7, ordered by the time when the summary was written.';
-comment on column public.memory_summaries.source_packet is
-  'The memory that holds the text and, in memory_embeddings, the vector.';
-comment on column public.memory_summaries.scope_type is
-  'The type of the subject: thread, agent, topic, time_period, project or task. It has nothing to do with scope, which decides '
-  'who can read the summary.';
-comment on column public.memory_summaries.scope_value is
-  'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
+comment on column public.memory_summaries.source_packet is 'The memory that holds the text and, in memory_embeddings, the '
+  'vector.';
+comment on column public.memory_summaries.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or '
+  'task. It has nothing to do with scope, which decides who can read the summary.';
+comment on column public.memory_summaries.scope_value is 'The subject: a thread_id, a creator, a tag, an ISO week such as '
+  '2026-W47, a project_id or a correlation_id.';
 comment on column public.memory_summaries.key_facts is 'The most important facts.';
-comment on column public.memory_summaries.key_entities is
-  'The names of the entities that the summary is about, each once and as its writer spelled it.';
+comment on column public.memory_summaries.key_entities is 'The names of the entities that the summary is about, each once and as '
+  'its writer spelled it.';
 comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
 comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
 comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
 comment on column public.memory_summaries.coverage_start is 'The event time of the source that happened first.';
 comment on column public.memory_summaries.coverage_end is 'The event time of the source that happened last.';
-comment on column public.memory_summaries.sources_saved_until is
-  'The time when the last of the sources was saved. Memories that were saved later count as new, whenever they happened.';
-comment on column public.memory_summaries.valid_until is
-  'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
+comment on column public.memory_summaries.sources_saved_until is 'The time when the last of the sources was saved. Memories that '
+  'were saved later count as new, whenever they happened.';
+comment on column public.memory_summaries.valid_until is 'The time from which the summary is due again although no memory was '
+  'added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
 call derived.replace_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already',
@@ -25725,8 +25223,8 @@ create index memory_summary_sources_packet_idx on public.memory_summary_sources 
 comment on table public.memory_summary_sources is 'The memories that each summary rests on.';
 comment on column public.memory_summary_sources.summary_packet is 'The memory of the summary.';
 comment on column public.memory_summary_sources.packet_id is 'The memory that the summary rests on.';
-comment on column public.memory_summary_sources.is_changed is
-  'True if the text of the source was changed since; then the summary is due again.';
+comment on column public.memory_summary_sources.is_changed is 'True if the text of the source was changed since; then the '
+  'summary is due again.';
 comment on column public.memory_summary_sources.tenant_id is 'The tenant of both memories.';
 comment on column public.memory_summary_sources.created_at is 'The time when the summary was written.';
 comment on column public.memory_summary_sources.updated_at is 'The time when is_changed was last set.';
@@ -25745,14 +25243,13 @@ create policy platform_override on public.memory_summary_sources for select to l
 create policy worker_access on public.memory_summary_sources for select to l9_worker using (true);
 create policy definer_functions on public.memory_summary_sources to l9_owner using (true);
 comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.memory_summary_sources is
-  'A row is visible to callers that may read both the summary and the source. The policies of these two tables decide, so the '
-  'row follows both wherever they move.';
-comment on policy platform_override on public.memory_summary_sources is
-  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has expired.';
+comment on policy scope_access on public.memory_summary_sources is 'A row is visible to callers that may read both the summary '
+  'and the source. The policies of these two tables decide, so the row follows both wherever they move.';
+comment on policy platform_override on public.memory_summary_sources is 'Operators read across tenants, and each read is '
+  'audited. A row is hidden when the summary or the source has expired.';
 comment on policy worker_access on public.memory_summary_sources is 'Background jobs read all rows.';
-comment on policy definer_functions on public.memory_summary_sources is
-  'Functions that delete summaries when a source is deleted or moves must also see rows that the caller does not.';
+comment on policy definer_functions on public.memory_summary_sources is 'Functions that delete summaries when a source is '
+  'deleted or moves must also see rows that the caller does not.';
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
 
@@ -25763,8 +25260,8 @@ begin
   perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
   return null;
 end $$;
-comment on function summaries.tg_memory_summary_sources__delete_summaries is
-  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
+comment on function summaries.tg_memory_summary_sources__delete_summaries is 'Deletes a summary when the first of its sources is '
+  'deleted. Definer: deletes also summaries that the caller does not see.';
 
 create trigger _600_delete_summaries after delete on public.memory_summary_sources referencing old table as old_rows
   for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
@@ -25773,19 +25270,18 @@ create trigger _600_delete_summaries after delete on public.memory_summary_sourc
 -- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
 -- Triggers of sources and store_summary() call delete_summaries().
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
-comment on table summaries.summaries_being_deleted is
-  'Summaries that are being deleted because one of their sources was deleted or moved. The policies let functions of the owner '
-  'delete these; rows are gone at the end of the statement.';
+comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
+  'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
 call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
 create policy definer_upkeep on public.packet_store for delete to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
-comment on policy definer_upkeep_reads on public.packet_store is
-  'Functions of the owner see the summaries that they are about to delete.';
-comment on policy definer_upkeep on public.packet_store is
-  'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
+comment on policy definer_upkeep_reads on public.packet_store is 'Functions of the owner see the summaries that they are about '
+  'to delete.';
+comment on policy definer_upkeep on public.packet_store is 'Deleting or moving a memory deletes, by a trigger, the summaries '
+  'that rest on it, also those that the caller does not see.';
 
 create function summaries.delete_summaries(summary_packets uuid[]) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -25837,12 +25333,12 @@ create function public.memory_summaries_is_stale(summary public.memory_summaries
 language sql stable parallel safe set search_path = ''
 return coalesce((summary).valid_until <= pg_catalog.now(), false) or exists (
   select from public.memory_summary_sources l where l.summary_packet = (summary).source_packet and l.is_changed);
-comment on function public.memory_summaries_summary_text is
-  'The text of the summary: the text of its memory without the heading.';
+comment on function public.memory_summaries_summary_text is 'The text of the summary: the text of its memory without the '
+  'heading.';
 comment on function public.memory_summaries_sources is 'The memories that the summary rests on, oldest first.';
 comment on function public.memory_summaries_source_packet_ids is 'The ids of the memories that the summary rests on.';
-comment on function public.memory_summaries_is_stale is
-  'True if the text of a source was changed since the summary was written, or valid_until has passed.';
+comment on function public.memory_summaries_is_stale is 'True if the text of a source was changed since the summary was written, '
+  'or valid_until has passed.';
 grant execute on function summaries.summary_heading to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.memory_summaries_summary_text, public.memory_summaries_sources,
   public.memory_summaries_source_packet_ids, public.memory_summaries_is_stale to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -25852,9 +25348,8 @@ grant execute on function public.memory_summaries_summary_text, public.memory_su
 -- and the trigger of moved memories checks them again.
 create type summaries.summary_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, branch text,
   ttl timestamptz, packet_count integer, coverage_start timestamptz, coverage_end timestamptz, sources_saved_until timestamptz);
-comment on type summaries.summary_audience is
-  'The audience that may read all of some memories, the branch of all of them, until when it may, the number of these memories, '
-  'when they happened and when the last of them was saved.';
+comment on type summaries.summary_audience is 'The audience that may read all of some memories, the branch of all of them, until '
+  'when it may, the number of these memories, when they happened and when the last of them was saved.';
 
 -- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
 -- the first expiry. The sources stay locked until the transaction ends.
@@ -25915,10 +25410,9 @@ begin
   end if;
   return audience;
 end $$;
-comment on function summaries.audience_of_sources is
-  'The narrowest audience of these memories: everyone in it may read all of them. Locks the memories until the end of the '
-  'transaction. The caller must see them (else L9OWN); L9VAL if there is no such audience. Definer: locks memories of other '
-  'writers; it sees what the caller sees.';
+comment on function summaries.audience_of_sources is 'The narrowest audience of these memories: everyone in it may read all of '
+  'them. Locks the memories until the end of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such '
+  'audience. Definer: locks memories of other writers; it sees what the caller sees.';
 
 create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience) returns boolean
 language sql stable parallel safe set search_path = ''
@@ -25948,10 +25442,9 @@ begin
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
   return null;
 end $$;
-comment on function summaries.tg_packet_store__check_summaries is
-  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its sources, and '
-  'deletes the summaries that rest on the memory; they become due again. Definer: deletes also summaries that the caller does '
-  'not see.';
+comment on function summaries.tg_packet_store__check_summaries is 'Runs when a memory moves or its expiry changes: refuses to '
+  'move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due '
+  'again. Definer: deletes also summaries that the caller does not see.';
 
 call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
 
@@ -25962,9 +25455,8 @@ begin
   where l.packet_id = new.packet_id and not l.is_changed;
   return null;
 end $$;
-comment on function summaries.tg_packet_store__mark_summaries_stale is
-  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that the caller does '
-  'not see.';
+comment on function summaries.tg_packet_store__mark_summaries_stale is 'Marks the summaries that rest on a memory as due again '
+  'when its text changes. Definer: updates also rows that the caller does not see.';
 
 create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash) execute function summaries.tg_packet_store__mark_summaries_stale();
@@ -26035,9 +25527,9 @@ begin
   select distinct saved.source_packet, i.id, saved.tenant_id from unnest(store_summary_row.source_packet_ids) as i (id);
   return saved;
 end $$;
-comment on function summaries.store_summary_row is
-  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that '
-  'the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
+comment on function summaries.store_summary_row is 'Writes the row of a memory of kind summary that the caller wrote (an admin: '
+  'any), and the list of its sources: memories that the caller sees and that every reader of the summary may read. Definer: '
+  'callers can''t write memory_summaries.';
 grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 
 -- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
@@ -26056,9 +25548,8 @@ language sql volatile set search_path = ''
 begin atomic
   select pg_advisory_xact_lock(hashtextextended(format('l9-memory summary %s %s %s', audience_id, scope_type, scope_value), 0));
 end;
-comment on function summaries.lock_summary is
-  'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the '
-  'summary of the first.';
+comment on function summaries.lock_summary is 'Locks the summary of a subject until the end of the transaction: of two '
+  'concurrent calls the second waits and replaces the summary of the first.';
 
 -- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
 -- summary is deleted under the caller's own policies, which refuse another agent's.
@@ -26116,11 +25607,10 @@ begin
     packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
     save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
 end $$;
-comment on function public.save_summary is
-  'Saves the summary of a subject as a memory and replaces the existing one; agents replace only their own (else L9OWN). '
-  'scope_type: thread, agent, topic, time_period, project or task. Only callers that may read all of source_packet_ids (at most '
-  '500) can read it, and no longer than these; if no scope has exactly these readers, L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, '
-  'L9AUT.';
+comment on function public.save_summary is 'Saves the summary of a subject as a memory and replaces the existing one; agents '
+  'replace only their own (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may '
+  'read all of source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
+  'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function summaries.lock_summary, public.save_summary to l9_agent, l9_admin;
 --! EndIncluded 260-summaries/100-save-summary.sql
 --! Included 260-summaries/110-find-due.sql
@@ -26133,8 +25623,8 @@ comment on type summaries.due_for_audience is 'A summary that is due, and the au
 
 create function summaries.summary_threshold(scope_type text) returns integer language sql immutable parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
-comment on function summaries.summary_threshold is
-  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, project 50.';
+comment on function summaries.summary_threshold is 'The number of new memories that makes a summary due by default: task 5, '
+  'thread 10, topic 20, week 20, agent 50, project 50.';
 
 create function summaries.summary_subjects(memory public.packet_store) returns table (scope_type text, scope_value text)
 language sql immutable parallel safe
@@ -26147,9 +25637,8 @@ begin atomic
   where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
   union all select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
-comment on function summaries.summary_subjects is
-  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it happened (UTC), '
-  'its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects is 'The subjects whose summaries a memory belongs to: its thread, its creator, '
+  'its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
 
 -- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
 -- those with a reason to write it. Without a caller all audiences are grouped.
@@ -26219,12 +25708,11 @@ begin
   order by e.reason in ('changed', 'valid_until') desc, e.new_packets desc, e.scope_type, e.scope_value, e.scope, e.project_id
   limit k;
 end $$;
-comment on function summaries.find_due is
-  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for jobs), for all. '
-  'Scans the newest 20,000 memories and groups them by audience, so that no due summary contains memories that its readers may '
-  'not read. Runs with the rights of the caller.';
-grant execute on function summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
-  to l9_agent, l9_admin, l9_worker;
+comment on function summaries.find_due is 'Summaries that are due in a tenant: for the audiences that this identity writes for '
+  'or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due '
+  'summary contains memories that its readers may not read. Runs with the rights of the caller.';
+grant execute on function summaries.summary_threshold, summaries.summary_subjects, summaries.find_due to l9_agent, l9_admin,
+  l9_worker;
 --! EndIncluded 260-summaries/110-find-due.sql
 --! Included 260-summaries/120-due-summaries.sql
 -- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
@@ -26234,23 +25722,22 @@ create type public.due_summary as (scope_type text, scope_value text, scope text
   valid_until timestamptz, source_packet_ids uuid[]);
 comment on type public.due_summary is 'A summary that is due.';
 comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
-comment on column public.due_summary.scope_value is
-  'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
+comment on column public.due_summary.scope_value is 'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a '
+  'project_id or a correlation_id.';
 comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
 comment on column public.due_summary.project_id is 'The project of the memories; null in scope global.';
-comment on column public.due_summary.coverage_start is
-  'The event time of the source of the existing summary that happened first; null if there is none.';
-comment on column public.due_summary.coverage_end is
-  'The event time of the source of the existing summary that happened last; null if there is none.';
+comment on column public.due_summary.coverage_start is 'The event time of the source of the existing summary that happened '
+  'first; null if there is none.';
+comment on column public.due_summary.coverage_end is 'The event time of the source of the existing summary that happened last; '
+  'null if there is none.';
 comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
-comment on column public.due_summary.reason is
-  'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text of a '
-  'source was changed; valid_until: that time has passed.';
+comment on column public.due_summary.reason is 'The reason why the summary is due. none: there is no summary yet; packets: '
+  'enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
 comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
 comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
 comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
-comment on column public.due_summary.source_packet_ids is
-  'The memories to summarise, newest first: the argument of save_summary().';
+comment on column public.due_summary.source_packet_ids is 'The memories to summarise, newest first: the argument of '
+  'save_summary().';
 
 create function summaries.find_due_for_caller(
   scope_types text[], scope_value text, project_id text, min_packets integer, max_sources integer, k integer)
@@ -26291,18 +25778,17 @@ begin
       union select i.id from unnest(due) d cross join lateral unnest(d.source_packet_ids) as i (id))), project_id => project_id);
   return query select d.* from unnest(due) d;
 end $$;
-comment on function public.due_summaries is
-  'Summaries that are due where the caller writes: enough memories have none, enough were added, a source was changed, or '
-  'valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic and week 20, agent and project 50. '
-  'source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 memories. Writes a READ audit row. '
-  'Errors: L9VAL, L9AUT.';
+comment on function public.due_summaries is 'Summaries that are due where the caller writes: enough memories have none, enough '
+  'were added, a source was changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic '
+  'and week 20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 '
+  'memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
 grant execute on function summaries.find_due_for_caller, public.due_summaries to l9_agent, l9_admin;
 --! EndIncluded 260-summaries/120-due-summaries.sql
 --! Included 260-summaries/130-summarize.sql
 -- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the summary.
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
-comment on type public.summarize_result is
-  'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
+comment on type public.summarize_result is 'The result of summarize(): the status, and either the saved summary or the due ones '
+  'with their sources.';
 comment on column public.summarize_result.status is 'saved, due or nothing_due.';
 comment on column public.summarize_result.summary is 'The summary that was saved.';
 comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
@@ -26331,9 +25817,8 @@ begin atomic
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
   from trimmed t where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
-comment on function summaries.sources_within is
-  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at '
-  'most the newest 100.';
+comment on function summaries.sources_within is 'The texts of those of these memories that the caller may read, oldest first, '
+  'trimmed to about max_tokens tokens in all; at most the newest 100.';
 
 -- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
 -- of tokens, and audits which memories were shown.
@@ -26380,10 +25865,9 @@ begin
   perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type), project_id => project_id);
   return result;
 end $$;
-comment on function public.summarize is
-  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and project_id), k of them '
-  '(1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With summary_text: calls save_summary(). '
-  'Writes an audit row. Errors: as for save_summary().';
+comment on function public.summarize is 'Without summary_text: the summaries that are due (optionally only of this scope_type, '
+  'scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
+  'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
 grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
 create function summaries.summary_json(summary public.memory_summaries) returns jsonb
@@ -26405,9 +25889,8 @@ grant execute on function summaries.summary_json to l9_agent, l9_admin;
 -- with what a chat model wrote.
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
-comment on policy definer_job_writes on public.packet_store is
-  'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing under this '
-  'policy.';
+comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
+  'Functions that agents and admins call save nothing under this policy.';
 
 -- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
 -- memory is inserted for the audience instead of the caller.
@@ -26454,9 +25937,9 @@ begin
     packet_id, store_summary.scope_type, store_summary.scope_value, source_packet_ids, store_summary.key_facts,
     store_summary.key_entities, store_summary.key_decisions, store_summary.confidence, store_summary.valid_until);
 end $$;
-comment on function summaries.store_summary is
-  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in '
-  'place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
+comment on function summaries.store_summary is 'Saves a summary for the background job (role l9_worker): for the narrowest '
+  'audience of the sources, with creator job, and in place of the existing summary, whoever wrote it. Otherwise like '
+  'save_summary(). Definer: jobs can''t write memories.';
 grant execute on function summaries.store_summary to l9_worker;
 --! EndIncluded 260-summaries/140-summary-job.sql
 --! Included 270-extraction/010-extraction-settings.sql
@@ -26485,20 +25968,18 @@ create table public.extraction_settings (
   constraint extraction_scopes_at_most_64 check (cardinality(scopes) <= 64 and array_position(scopes, null) is null),
   constraint extraction_budget_of_a_call check (extraction.is_budget(tokens_per_day))
 );
-comment on table public.extraction_settings is
-  'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. '
-  'set_extraction_settings() writes this table.';
+comment on table public.extraction_settings is 'Which memories of a tenant a chat model may read, and for how many tokens a day. '
+  'Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
-comment on column public.extraction_settings.is_enabled is
-  'Whether a chat model extracts entities, facts and relationships from new memories.';
+comment on column public.extraction_settings.is_enabled is 'Whether a chat model extracts entities, facts and relationships from '
+  'new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
-comment on column public.extraction_settings.scopes is
-  'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be '
-  'named here.';
-comment on column public.extraction_settings.writes_summaries is
-  'Whether a chat model writes due summaries of memories in these scopes, whatever their kinds.';
-comment on column public.extraction_settings.tokens_per_day is
-  'The token budget of extraction and summaries together, for each day in UTC.';
+comment on column public.extraction_settings.scopes is 'The scopes whose memories a model may read. A memory of any other scope '
+  'is never sent to a model, so private scopes must be named here.';
+comment on column public.extraction_settings.writes_summaries is 'Whether a chat model writes due summaries of memories in these '
+  'scopes, whatever their kinds.';
+comment on column public.extraction_settings.tokens_per_day is 'The token budget of extraction and summaries together, for each '
+  'day in UTC.';
 comment on column public.extraction_settings.updated_at is 'When the settings last changed.';
 alter table public.extraction_settings enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_settings as restrictive to l9_agent, l9_admin
@@ -26509,13 +25990,13 @@ create policy platform_override on public.extraction_settings for select to l9_p
 create policy worker_access on public.extraction_settings for select to l9_worker using (true);
 create policy definer_functions on public.extraction_settings to l9_owner using (true);
 comment on policy tenant_isolation on public.extraction_settings is 'Callers read only settings of their own tenant.';
-comment on policy scope_access on public.extraction_settings is
-  'Only admins of every scope read settings, because they name scopes that others must not learn of.';
-comment on policy platform_override on public.extraction_settings is
-  'Operators read settings of all tenants; each such read is audited.';
+comment on policy scope_access on public.extraction_settings is 'Only admins of every scope read settings, because they name '
+  'scopes that others must not learn of.';
+comment on policy platform_override on public.extraction_settings is 'Operators read settings of all tenants; each such read is '
+  'audited.';
 comment on policy worker_access on public.extraction_settings is 'Jobs read the settings before each call of a model.';
-comment on policy definer_functions on public.extraction_settings is
-  'set_extraction_settings() writes settings, and triggers of packet_store read them.';
+comment on policy definer_functions on public.extraction_settings is 'set_extraction_settings() writes settings, and triggers of '
+  'packet_store read them.';
 grant select on public.extraction_settings to l9_admin, l9_platform_admin, l9_worker;
 -- No role may insert, update or delete: set_extraction_settings() checks the values and writes an audit row.
 
@@ -26565,11 +26046,10 @@ begin
   where s.tenant_id = admin.target_tenant_id returning s.* into saved;
   return saved;
 end $$;
-comment on function public.set_extraction_settings is
-  'Changes the given settings of what a chat model may read, from the next save on. kinds: those to extract from, at most 64. '
-  'scopes: at most 64; memories of others are never sent to a model. writes_summaries: it also writes due summaries. '
-  'tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
-  'only this function writes settings.';
+comment on function public.set_extraction_settings is 'Changes the given settings of what a chat model may read, from the next '
+  'save on. kinds: those to extract from, at most 64. scopes: at most 64; memories of others are never sent to a model. '
+  'writes_summaries: it also writes due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. '
+  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 grant execute on function public.set_extraction_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 270-extraction/020-set-extraction-settings.sql
 --! Included 270-extraction/030-extraction-usage.sql
@@ -26588,17 +26068,16 @@ create table public.extraction_usage (
   constraint usage_not_negative check (
     calls >= 0 and failed_calls >= 0 and prompt_tokens >= 0 and completion_tokens >= 0 and reserved_tokens >= 0)
 );
-comment on table public.extraction_usage is
-  'Tokens and calls of chat models, one row for each tenant and day. Only jobs write this table.';
+comment on table public.extraction_usage is 'Tokens and calls of chat models, one row for each tenant and day. Only jobs write '
+  'this table.';
 comment on column public.extraction_usage.tenant_id is 'The tenant.';
 comment on column public.extraction_usage.day is 'The day, in UTC.';
 comment on column public.extraction_usage.calls is 'The number of calls.';
 comment on column public.extraction_usage.failed_calls is 'The number of calls without a usable answer.';
 comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
 comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
-comment on column public.extraction_usage.reserved_tokens is
-  'The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider or the job '
-  'failed.';
+comment on column public.extraction_usage.reserved_tokens is 'The most that running calls can cost, plus the reservations of '
+  'calls whose cost is unknown because the provider or the job failed.';
 comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
 alter table public.extraction_usage enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_usage as restrictive to l9_agent, l9_admin
@@ -26608,10 +26087,10 @@ create policy platform_override on public.extraction_usage for select to l9_plat
   using ((select identity.allow_and_audit_operator_read('extraction_usage')));
 create policy worker_access on public.extraction_usage to l9_worker using (true);
 comment on policy tenant_isolation on public.extraction_usage is 'Callers read only usage of their own tenant.';
-comment on policy scope_access on public.extraction_usage is
-  'Only admins of every scope read usage, because it adds up all scopes.';
-comment on policy platform_override on public.extraction_usage is
-  'Operators read usage of all tenants; each such read is audited.';
+comment on policy scope_access on public.extraction_usage is 'Only admins of every scope read usage, because it adds up all '
+  'scopes.';
+comment on policy platform_override on public.extraction_usage is 'Operators read usage of all tenants; each such read is '
+  'audited.';
 comment on policy worker_access on public.extraction_usage is 'Jobs reserve and count tokens.';
 grant select on public.extraction_usage to l9_admin, l9_platform_admin, l9_worker;
 grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, completion_tokens, reserved_tokens, updated_at)
@@ -26640,9 +26119,9 @@ begin
     and u.prompt_tokens + u.completion_tokens + u.reserved_tokens + greatest(tokens, 0) <= s.tokens_per_day;
   return case when found then today end;
 end $$;
-comment on function extraction.reserve_tokens is
-  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: the budget of '
-  'the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
+comment on function extraction.reserve_tokens is 'Reserves the most that a call can cost and returns the day of the reservation, '
+  'for record_token_usage(). Null: the budget of the day is too small, or the tenant is inactive or has neither extraction nor '
+  'summaries enabled.';
 
 create function extraction.record_token_usage(
   tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)
@@ -26676,16 +26155,16 @@ create table extraction.pending_extractions (
   constraint pending_extraction_error_is_a_name check (tasks.is_error_name(last_error))
 );
 create index pending_extractions_due_idx on extraction.pending_extractions (next_attempt_at) where given_up_at is null;
-comment on table extraction.pending_extractions is
-  'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted in the '
-  'transaction that stores the answer, or when the tenant no longer wants the memory read.';
+comment on table extraction.pending_extractions is 'Queue of memories that a chat model has to read. A row is inserted in the '
+  'transaction of the save, and deleted in the transaction that stores the answer, or when the tenant no longer wants the memory '
+  'read.';
 comment on column extraction.pending_extractions.attempts is 'The number of answers that were not usable.';
-comment on column extraction.pending_extractions.leased_until is
-  'End of the lease of the job that works on this row; afterwards another job may lease it.';
-comment on column extraction.pending_extractions.given_up_at is
-  'When the last attempt failed. The row stays until the memory is changed or deleted.';
-comment on column extraction.pending_extractions.last_error is
-  'The name of the last error, never its text; budget: the row waits for the next day.';
+comment on column extraction.pending_extractions.leased_until is 'End of the lease of the job that works on this row; afterwards '
+  'another job may lease it.';
+comment on column extraction.pending_extractions.given_up_at is 'When the last attempt failed. The row stays until the memory is '
+  'changed or deleted.';
+comment on column extraction.pending_extractions.last_error is 'The name of the last error, never its text; budget: the row '
+  'waits for the next day.';
 call identity.keep_private('extraction.pending_extractions', jobs => 'Jobs work through the queue.',
   functions => 'Triggers of packet_store add memories; store_extraction() removes them.');
 grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error),
@@ -26722,8 +26201,8 @@ begin
   where extraction.is_wanted(s, n.packet_type, n.scope, n.ttl) order by n.packet_id on conflict do nothing;
   return null;
 end $$;
-comment on function extraction.tg_packet_store__enqueue_extraction is
-  'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the settings.';
+comment on function extraction.tg_packet_store__enqueue_extraction is 'Adds new memories to the queue if their tenant wants them '
+  'read. Definer: callers can''t read the queue or the settings.';
 
 create trigger _900_enqueue_extraction after insert on public.packet_store referencing new table as new_rows
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
@@ -26745,8 +26224,8 @@ begin
     perform graph.recompute_relationships(ids);
   end if;
 end $$;
-comment on function extraction.withdraw_extracted_relationships is
-  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay.';
+comment on function extraction.withdraw_extracted_relationships is 'Deletes the relationships that a model extracted from a '
+  'memory; relationships that callers stated stay.';
 
 create function extraction.tg_packet_store__extraction_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -26766,9 +26245,8 @@ begin
     set attempts = 0, next_attempt_at = now(), leased_until = null, given_up_at = null, last_error = null;
   return null;
 end $$;
-comment on function extraction.tg_packet_store__extraction_follow is
-  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: '
-  'callers can''t write these tables.';
+comment on function extraction.tg_packet_store__extraction_follow is 'Deletes what a model extracted from the old text of a '
+  'memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
 -- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
@@ -26826,9 +26304,8 @@ begin
   where q.packet_id = postpone_extraction.packet_id returning q.given_up_at is not null into has_given_up;
   return coalesce(has_given_up, false);
 end $$;
-comment on function extraction.postpone_extraction is
-  'Ends the lease of a memory and retries it after the delay: after a provider error, or (counts_as_attempt) after an unusable '
-  'answer. Returns true if that was the last attempt.';
+comment on function extraction.postpone_extraction is 'Ends the lease of a memory and retries it after the delay: after a '
+  'provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
 
 create function extraction.postpone_extractions_of(tenant_id uuid) returns void
 language sql volatile set search_path = ''
@@ -26843,17 +26320,16 @@ begin atomic
     and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes'
     and (q.leased_until is null or q.leased_until < now());
 end;
-comment on function extraction.postpone_extractions_of is
-  'Postpones the waiting memories of a tenant whose budget is used up, by 10 minutes or until the next day in UTC; leased '
-  'memories are left alone.';
+comment on function extraction.postpone_extractions_of is 'Postpones the waiting memories of a tenant whose budget is used up, '
+  'by 10 minutes or until the next day in UTC; leased memories are left alone.';
 
 create function extraction.release_extraction_leases() returns void
 language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q set leased_until = null where q.leased_until is not null;
 end;
-comment on function extraction.release_extraction_leases is
-  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead process.';
+comment on function extraction.release_extraction_leases is 'Ends all leases. For the start of a process that is alone on its '
+  'database, where any lease belongs to a dead process.';
 
 create function extraction.has_due_extractions() returns boolean language sql stable set search_path = ''
 return exists (
@@ -26871,9 +26347,8 @@ begin atomic
      where u.day = (now() at time zone 'utc')::date)
   from extraction.pending_extractions q;
 end;
-comment on function extraction.extraction_backlog is
-  'Over all tenants: the number of waiting memories, the number given up, the age of the oldest waiting memory in seconds, and '
-  'the tokens used today.';
+comment on function extraction.extraction_backlog is 'Over all tenants: the number of waiting memories, the number given up, the '
+  'age of the oldest waiting memory in seconds, and the tokens used today.';
 grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
   extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;
 --! EndIncluded 270-extraction/070-lease-extractions.sql
@@ -26902,9 +26377,9 @@ begin atomic
   from jsonb_array_elements(case jsonb_typeof(extraction -> field) when 'array' then extraction -> field else '[]' end)
     with ordinality as i (item, place);
 end;
-comment on function extraction.extracted_items is
-  'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at '
-  'most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1.';
+comment on function extraction.extracted_items is 'Returns the items of one list of an answer. is_fit: the item is among the '
+  'first max_extracted_items(), has these texts (at most 200 characters; predicates and types 100, objects 1000) and a '
+  'confidence from 0 to 1.';
 
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
 -- and asserts item by item; a refused item is undone alone.
@@ -26986,12 +26461,11 @@ begin
   stored.is_stored := true;
   return stored;
 end $$;
-comment on function extraction.store_extraction is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in '
-  'one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 of each. Items that break a '
-  'limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. '
-  'Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs '
-  'can''t write.';
+comment on function extraction.store_extraction is 'Stores what a chat model extracted from a memory, replaces the previous '
+  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and '
+  'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
+  'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
+  'contains. For jobs. Definer: writes tables that jobs can''t write.';
 grant execute on function extraction.store_extraction to l9_worker;
 --! EndIncluded 270-extraction/080-store-extraction.sql
 --! Included 270-extraction/090-summary-leases.sql
@@ -27003,13 +26477,12 @@ create table extraction.summary_leases (
   next_attempt_at timestamptz not null default now(),
   leased_until timestamptz
 );
-comment on table extraction.summary_leases is
-  'Leases and failed attempts of due summaries. find_due() computes which summaries are due; rows that are no longer needed are '
-  'deleted after a week.';
+comment on table extraction.summary_leases is 'Leases and failed attempts of due summaries. find_due() computes which summaries '
+  'are due; rows that are no longer needed are deleted after a week.';
 comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
 comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
-comment on column extraction.summary_leases.leased_until is
-  'End of the lease of the job that writes this summary; afterwards another job may lease it.';
+comment on column extraction.summary_leases.leased_until is 'End of the lease of the job that writes this summary; afterwards '
+  'another job may lease it.';
 call identity.keep_private('extraction.summary_leases', jobs => 'Only jobs read and write the leases.');
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
@@ -27051,9 +26524,8 @@ begin
     exit when batch_size <= 0;
   end loop;
 end $$;
-comment on function extraction.lease_summaries is
-  'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read. Returns '
-  'the newest 40 sources of each, oldest first.';
+comment on function extraction.lease_summaries is 'Leases up to batch_size due summaries of tenants that have them written by a '
+  'chat model, in scopes that it may read. Returns the newest 40 sources of each, oldest first.';
 
 create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean,
   max_attempts integer default extraction.max_attempts()) returns boolean
@@ -27071,9 +26543,8 @@ begin
   returning old.attempts + 1 >= max_attempts and counts_as_attempt into has_given_up;
   return coalesce(has_given_up, false);
 end $$;
-comment on function extraction.postpone_summary is
-  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. Returns true if '
-  'it was the last attempt.';
+comment on function extraction.postpone_summary is 'Ends the lease of a due summary and retries it after the delay, or after a '
+  'day if that was the last attempt. Returns true if it was the last attempt.';
 grant execute on function extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary to l9_worker;
 --! EndIncluded 270-extraction/090-summary-leases.sql
 --! Included 270-extraction/100-store-model-summary.sql
@@ -27107,10 +26578,9 @@ begin
     model => store_model_summary.model);
   return true;
 end $$;
-comment on function extraction.store_model_summary is
-  'Stores a summary that a chat model wrote of these memories. Returns false and stores nothing if one of them was changed, '
-  'moved or deleted since the lease, or the tenant no longer wants it read. The readers are computed from the sources, whatever '
-  'the answer contains.';
+comment on function extraction.store_model_summary is 'Stores a summary that a chat model wrote of these memories. Returns false '
+  'and stores nothing if one of them was changed, moved or deleted since the lease, or the tenant no longer wants it read. The '
+  'readers are computed from the sources, whatever the answer contains.';
 
 create function extraction.summary_texts(list jsonb) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
@@ -27188,20 +26658,19 @@ select
   end as may_change,
   may_write and may_clean_up as may_clean_up
 from cells;
-comment on view public.access_matrix is
-  'Permissions of each actor in each scope: the registered actors and scopes under the current grants and policies of '
-  'packet_store. A token can reduce these permissions, never extend them. An admin sees its tenant, an agent its own rows, an '
-  'operator all rows.';
+comment on view public.access_matrix is 'Permissions of each actor in each scope: the registered actors and scopes under the '
+  'current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its '
+  'tenant, an agent its own rows, an operator all rows.';
 comment on column public.access_matrix.tenant_id is 'Tenant of the actor.';
 comment on column public.access_matrix.caller is 'Actor.';
 comment on column public.access_matrix.role is 'Database role of the actor.';
 comment on column public.access_matrix.scope is 'Scope.';
-comment on column public.access_matrix.is_project_scoped is
-  'True if memories of this scope belong to a project; the token says which projects are allowed.';
+comment on column public.access_matrix.is_project_scoped is 'True if memories of this scope belong to a project; the token says '
+  'which projects are allowed.';
 comment on column public.access_matrix.may_read is 'True if the actor can find and read memories of the scope.';
 comment on column public.access_matrix.may_write is 'True if the actor can save memories in the scope.';
-comment on column public.access_matrix.may_change is
-  'Memories of the scope that the actor can update and delete: any, own (those that carry its creator) or none.';
+comment on column public.access_matrix.may_change is 'Memories of the scope that the actor can update and delete: any, own '
+  '(those that carry its creator) or none.';
 comment on column public.access_matrix.may_clean_up is 'True if the actor can delete expired memories of the scope.';
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 280-access/010-access-matrix.sql
@@ -27211,8 +26680,8 @@ grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 create type public.policy_verdict as (policy text, is_permissive boolean, admits boolean, expression text, description text);
 comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
 comment on column public.policy_verdict.policy is 'Name of the policy.';
-comment on column public.policy_verdict.is_permissive is
-  'True: at least one such policy must admit the memory. False: every such policy must.';
+comment on column public.policy_verdict.is_permissive is 'True: at least one such policy must admit the memory. False: every '
+  'such policy must.';
 comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
 comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
 comment on column public.policy_verdict.description is 'Comment of the policy.';
@@ -27225,9 +26694,9 @@ comment on column public.access_explanation.tenant_id is 'Tenant of the caller.'
 comment on column public.access_explanation.caller is 'The caller.';
 comment on column public.access_explanation.role is 'Database role of the caller.';
 comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
-comment on column public.access_explanation.decided_by is
-  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, '
-  'because it is inactive or its claims do not match. grant: its role cannot read any memory.';
+comment on column public.access_explanation.decided_by is 'Policy that decides: the first restrictive one that refuses, else the '
+  'permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role '
+  'cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
 -- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
@@ -27252,9 +26721,8 @@ begin
     'identity_hash', null, 'title', null, 'archived_at', null, 'correlation_id', null, 'branch', null, 'session_id', null,
     'trace_id', null, 'metadata', jsonb_build_object('creator', memory.metadata -> 'creator')));
 end $$;
-comment on function access.get_expired_memory is
-  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it '
-  'before. Definer: expired memories are hidden from every caller.';
+comment on function access.get_expired_memory is 'Owner, scope and project of an expired memory that waits for cleanup, without '
+  'its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
 -- The current_…() functions answer for the administrator who asks, so their calls in the text of a policy are
 -- replaced by the values of the caller that is asked about.
@@ -27321,9 +26789,8 @@ begin
     and identity.are_claims_valid(a.tenant_id, a.caller, get_identity_with_claims.org_id, get_identity_with_claims.user_id, null);
   return subject;
 end $$;
-comment on function access.get_identity_with_claims is
-  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an '
-  'admin of their tenant; else null. Definer: reads identity tables.';
+comment on function access.get_identity_with_claims is 'The identity that these claims would give under the actor''s role, as '
+  'current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
 -- Evaluates each policy of packet_store for this row by itself, then combines them as PostgreSQL does: every
 -- restrictive one must admit the row, and one permissive one.
@@ -27397,10 +26864,10 @@ begin
     memory.packet_id, memory.project_id, memory.scope);
   return answer;
 end $$;
-comment on function public.explain_access is
-  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read '
-  'from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired '
-  'ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+comment on function public.explain_access is 'Explains whether a caller with these claims can see a memory, and which policy of '
+  'packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that '
+  'they can see themselves, including expired ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, '
+  'L9AUT.';
 grant execute on function access.get_expired_memory, access.substitute_claims, access.get_actor_role,
   access.get_identity_with_claims, public.explain_access to l9_admin, l9_platform_admin;
 --! EndIncluded 280-access/020-explain-access.sql
@@ -27452,12 +26919,11 @@ create table public.archive_settings (
   updated_at timestamptz not null default now(),
   constraint archive_fields_known check (archive_fields <@ '{messages,tool_calls}'::text[])
 );
-comment on table public.archive_settings is
-  'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() writes it.';
+comment on table public.archive_settings is 'What a tenant archives of its sessions. Only a tenant that changed the default has '
+  'a row. set_archive_settings() writes it.';
 comment on column public.archive_settings.tenant_id is 'The tenant.';
-comment on column public.archive_settings.archive_fields is
-  'What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and text of '
-  'each), tool_calls (those in the messages), or nothing, the default.';
+comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
+  'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
 call identity.protect_tenant_rows('public.archive_settings',
   readers => 'Every caller may read what is stored of a session that it archives.',
@@ -27488,9 +26954,9 @@ begin
   returning s.* into saved;
   return saved;
 end $$;
-comment on function public.set_archive_settings is
-  'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and tags. For '
-  'admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
+comment on function public.set_archive_settings is 'Sets what is stored of archived sessions beside session_id, timestamp, '
+  'ended_at, tool_name, success, summary and tags. For admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: '
+  'only this function writes the settings.';
 grant execute on function public.set_archive_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 290-archive/020-archive-settings.sql
 --! Included 290-archive/030-allowed-document.sql
@@ -27603,12 +27069,12 @@ create unique index session_archives_fingerprint_unique on public.session_archiv
 create index session_archives_predecessor_idx on public.session_archives (predecessor_id) where predecessor_id is not null;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
 create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
-comment on table public.session_archives is
-  'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. '
-  'Each belongs to a memory of kind session, is visible like it, and goes with it.';
+comment on table public.session_archives is 'Archived sessions: what is known of each without opening it. The bytes are '
+  'encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with '
+  'it.';
 comment on column public.session_archives.archive_id is 'UUID version 7.';
-comment on column public.session_archives.pointer is
-  'The address of the archive: cascade:// and the SHA-256 of its encrypted bytes.';
+comment on column public.session_archives.pointer is 'The address of the archive: cascade:// and the SHA-256 of its encrypted '
+  'bytes.';
 comment on column public.session_archives.content_hash is 'SHA-256 of the encrypted bytes.';
 comment on column public.session_archives.size is 'How many encrypted bytes there are.';
 comment on column public.session_archives.source_tool is 'The tool that recorded the session.';
@@ -27616,29 +27082,28 @@ comment on column public.session_archives.title is 'The first line of the summar
 comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
 comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
 comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
-comment on column public.session_archives.happened_at is
-  'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
+comment on column public.session_archives.happened_at is 'When the session ended, or else began, or else was archived: the event '
+  'time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
-comment on column public.session_archives.messages_given is
-  'How many messages the session had when it was archived, whether they are stored or not.';
-comment on column public.session_archives.predecessor_id is
-  'The archive of the same session from before it was resumed. Searches show the successor; null: there is none before.';
+comment on column public.session_archives.messages_given is 'How many messages the session had when it was archived, whether '
+  'they are stored or not.';
+comment on column public.session_archives.predecessor_id is 'The archive of the same session from before it was resumed. '
+  'Searches show the successor; null: there is none before.';
 comment on column public.session_archives.tags is 'Labels.';
 comment on column public.session_archives.schema_version is 'The form of the stored document.';
 comment on column public.session_archives.connectors is 'The stores that have the bytes: postgres, file, s3 or http.';
 comment on column public.session_archives.key_id is 'The master key that wraps the key of this archive.';
 comment on column public.session_archives.redundancy is 'How many stores have the bytes.';
 comment on column public.session_archives.redacted is 'How many secrets and personal data were replaced before it was encrypted.';
-comment on column public.session_archives.fingerprint is
-  'A keyed hash of the document, by which the same session is known again. It tells nothing without the master key.';
+comment on column public.session_archives.fingerprint is 'A keyed hash of the document, by which the same session is known '
+  'again. It tells nothing without the master key.';
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
 comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
 comment on column public.session_archives.stored_at is 'When it was archived.';
-comment on column public.session_archives.verified_by is
-  'The creator name of the caller that found them whole; null: not verified yet.';
-comment on column public.session_archives.verified_at is
-  'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since they were '
-  'stored.';
+comment on column public.session_archives.verified_by is 'The creator name of the caller that found them whole; null: not '
+  'verified yet.';
+comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an '
+  'administrator and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
 create index session_archives_session_idx on public.session_archives (tenant_id, session_id);
@@ -27649,9 +27114,8 @@ create table archive.wrapped_keys (
   wrapped_key bytea not null,
   constraint wrapped_key_60_bytes check (octet_length(wrapped_key) = 60)
 );
-comment on table archive.wrapped_keys is
-  'The key of each archive, encrypted with a master key that the database never sees. Deleting the row makes the bytes '
-  'unreadable, wherever copies of them are.';
+comment on table archive.wrapped_keys is 'The key of each archive, encrypted with a master key that the database never sees. '
+  'Deleting the row makes the bytes unreadable, wherever copies of them are.';
 comment on column archive.wrapped_keys.archive_id is 'The archive.';
 comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
 call identity.keep_private('archive.wrapped_keys', functions => 'Functions hand a key to callers who may read its archive.');
@@ -27674,8 +27138,8 @@ comment on table public.archive_blobs is 'The encrypted bytes of archives in the
 comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
-comment on column public.archive_blobs.stored_at is
-  'When they were stored. Bytes that no archive names are collected an hour later.';
+comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour '
+  'later.';
 call identity.keep_private('public.archive_blobs', functions => 'Functions store, return and collect bytes.');
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
@@ -27688,15 +27152,14 @@ create table archive.pending_deletions (
   primary key (archive_id, connector)
 );
 alter table archive.pending_deletions alter column content_hash set statistics 0;
-comment on table archive.pending_deletions is
-  'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because '
-  'their keys are gone, and those that are being stored, until their archive is entered.';
+comment on table archive.pending_deletions is 'Bytes in stores outside the database that the job deletes: those of deleted '
+  'archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is '
+  'entered.';
 comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
 comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
-comment on column archive.pending_deletions.entered_at is
-  'When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its own, and '
-  'stay.';
+comment on column archive.pending_deletions.entered_at is 'When the archive was entered, or its bytes were announced. Bytes that '
+  'another archive named before that are its own, and stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 call identity.keep_private('archive.pending_deletions',
   functions => 'Functions queue deletions, and take back those of an archive that is entered.');
@@ -27714,9 +27177,9 @@ begin
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
   return null;
 end $$;
-comment on function archive.tg_session_archives__forget_bytes is
-  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key, '
-  'and its successor follows its predecessor. Definer: callers cannot delete bytes.';
+comment on function archive.tg_session_archives__forget_bytes is 'Deletes the bytes of a deleted archive from the database, and '
+  'queues their deletion elsewhere. Its key goes by a foreign key, and its successor follows its predecessor. Definer: callers '
+  'cannot delete bytes.';
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
 
@@ -27745,9 +27208,8 @@ create table archive.prepared_sessions (
   redacted integer not null,
   prepared_at timestamptz not null default clock_timestamp()
 );
-comment on table archive.prepared_sessions is
-  'Sessions that were filtered and found to be free of secrets, until the bytes are stored: finish_session_archive() takes what '
-  'it stores from here, so that nothing unscanned gets into the index.';
+comment on table archive.prepared_sessions is 'Sessions that were filtered and found to be free of secrets, until the bytes are '
+  'stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
 alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
   alter column summary set statistics 0, alter column tags set statistics 0;
 comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
@@ -27781,14 +27243,12 @@ begin atomic
     case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope is
-  'The default scope of an archive, of those that the caller may write: l-private, else a scope of the tenant with projects, '
-  'else developer, else one without projects. It depends on nobody else''s rights.';
+comment on function archive.narrowest_scope is 'The default scope of an archive, of those that the caller may write: l-private, '
+  'else a scope of the tenant with projects, else developer, else one without projects. It depends on nobody else''s rights.';
 
 create type archive.prepared_session as (archive_id uuid, tenant_id uuid, document text, findings jsonb, redacted integer);
-comment on type archive.prepared_session is
-  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) '
-  'it may not, and document is null.';
+comment on type archive.prepared_session is 'A session that may be stored: document is what is to be encrypted. With findings (a '
+  'list of pattern, path, line and column) it may not, and document is null.';
 
 -- The stored document is the scanned one: it is built once, scanned as a whole, and returned for encryption, and
 -- title, summary and tags are taken from it.
@@ -27858,10 +27318,10 @@ begin
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
   return answer;
 end $$;
-comment on function archive.prepare_session_archive is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. '
-  'With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found '
-  'first. The default scope is narrowest_scope(). Definer: reads settings and writes prepared_sessions.';
+comment on function archive.prepare_session_archive is 'Filters a session by the list of fields that are stored, and looks for '
+  'secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, '
+  'and so does the answer; redact replaces what is found first. The default scope is narrowest_scope(). Definer: reads settings '
+  'and writes prepared_sessions.';
 grant execute on function archive.prepare_session_archive to l9_agent, l9_admin;
 --! EndIncluded 290-archive/050-prepare-session-archive.sql
 --! Included 290-archive/060-put-archive-blob.sql
@@ -27880,9 +27340,8 @@ begin
   on conflict on constraint archive_blobs_pkey do update
     set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
 end $$;
-comment on function archive.put_archive_blob is
-  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are '
-  'collected an hour later. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob is 'Stores the encrypted bytes of a session that the caller prepared in the '
+  'database. If its archive is not entered, they are collected an hour later. Definer: callers have no access to the bytes.';
 
 create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -27901,10 +27360,9 @@ begin
   on conflict on constraint pending_deletions_pkey do update
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
 end $$;
-comment on function archive.announce_archive_blob is
-  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores outside the '
-  'database. If the archive is not entered, a job deletes them there two hours later, unless another archive had them before. '
-  'Definer: callers have no access to the queue.';
+comment on function archive.announce_archive_blob is 'Says that encrypted bytes with this hash, of a session that the caller '
+  'prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two '
+  'hours later, unless another archive had them before. Definer: callers have no access to the queue.';
 
 create function archive.restore_archive_blob(archive_id uuid, blob bytea) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -27924,9 +27382,8 @@ begin
   values (restored.archive_id, restored.content_hash, restore_archive_blob.blob)
   on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
 end $$;
-comment on function archive.restore_archive_blob is
-  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one '
-  'of its stores. Definer: callers have no access to the bytes.';
+comment on function archive.restore_archive_blob is 'Writes the bytes of an archive that the caller may read into the database '
+  'again, where the archive names the database as one of its stores. Definer: callers have no access to the bytes.';
 
 create function archive.get_archive_blob(archive_id uuid) returns bytea
 language sql stable security definer set search_path = ''
@@ -27937,9 +27394,8 @@ begin atomic
   join public.archive_blobs b on b.archive_id = a.archive_id
   where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
 end;
-comment on function archive.get_archive_blob is
-  'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: callers have '
-  'no access to the table.';
+comment on function archive.get_archive_blob is 'The encrypted bytes of an archive that the caller may read; null if there are '
+  'none, or no such archive. Definer: callers have no access to the table.';
 grant execute on function archive.put_archive_blob, archive.announce_archive_blob to l9_agent, l9_admin;
 grant execute on function archive.restore_archive_blob, archive.get_archive_blob to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 290-archive/060-put-archive-blob.sql
@@ -27949,17 +27405,17 @@ grant execute on function archive.restore_archive_blob, archive.get_archive_blob
 create type public.archived_session as (status text, pointer text, content_hash text, indexed boolean, redacted integer,
   packet_id uuid, findings jsonb, predecessor text);
 comment on type public.archived_session is 'What became of a session that was to be archived.';
-comment on column public.archived_session.status is
-  'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
+comment on column public.archived_session.status is 'inserted, skipped_dedupe (the same session was archived before) or refused '
+  '(see findings).';
 comment on column public.archived_session.pointer is 'The address of the archive; null if it was refused.';
 comment on column public.archived_session.content_hash is 'SHA-256 of the encrypted bytes, in hexadecimal digits.';
 comment on column public.archived_session.indexed is 'True if searches find it.';
 comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
 comment on column public.archived_session.packet_id is 'The memory of kind session.';
-comment on column public.archived_session.findings is
-  'Pattern and path of everything that looks like a secret; null if nothing does.';
-comment on column public.archived_session.predecessor is
-  'The pointer of the archive of the same session from before it was resumed; null if there is none.';
+comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing '
+  'does.';
+comment on column public.archived_session.predecessor is 'The pointer of the archive of the same session from before it was '
+  'resumed; null if there is none.';
 
 create function archive.find_archived(archive_id uuid, fingerprints bytea[]) returns public.archived_session
 language plpgsql stable security definer set search_path = '' as $$
@@ -28050,10 +27506,9 @@ begin
       prepared.redacted));
   return stored;
 end $$;
-comment on function archive.store_session_archive is
-  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and '
-  'its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was '
-  'scanned. Definer: writes tables that callers cannot.';
+comment on function archive.store_session_archive is 'Enters a prepared session, whose bytes were stored in the database or '
+  'announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. '
+  'What it says of the session comes from what was scanned. Definer: writes tables that callers cannot.';
 
 create function archive.is_longer(one public.session_archives, other public.session_archives) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -28101,9 +27556,9 @@ begin
   update public.session_archives a set predecessor_id = added.archive_id where a.archive_id = last.archive_id;
   return row(added.packet_id, last.packet_id)::archive.succession;
 end $$;
-comment on function archive.succeed is
-  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: '
-  'the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
+comment on function archive.succeed is 'Puts an archive of the caller''s beside the one that the same tool recorded of the same '
+  'session, and that began when it did: the longer one succeeds the other. Null if there is none. Definer: callers cannot change '
+  'archives.';
 
 create function archive.hide_former(succession archive.succession) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -28162,11 +27617,10 @@ begin
     select b.pointer from public.session_archives a join public.session_archives b on b.archive_id = a.predecessor_id
     where a.archive_id = stored.archive_id))::public.archived_session;
 end $$;
-comment on function archive.finish_session_archive is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one '
-  'of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master '
-  'key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the '
-  'answer is skipped_dedupe and nothing is stored.';
+comment on function archive.finish_session_archive is 'Ends what prepare_session_archive() began: saves the memory of kind '
+  'session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them '
+  'already. fingerprints: of the same document by every master key, the first that of key_id. A longer archive of a session '
+  'succeeds the shorter one. If the caller archived it before, the answer is skipped_dedupe and nothing is stored.';
 grant execute on function archive.find_archived, archive.own_prepared, archive.succeed, archive.hide_former,
   archive.store_session_archive, archive.finish_session_archive to l9_agent, l9_admin;
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;
@@ -28182,9 +27636,8 @@ begin
     select from public.extraction_settings s
     where s.tenant_id = prepared.acting_tenant_id and s.writes_summaries and prepared.scope = any (s.scopes));
 end $$;
-comment on function archive.may_be_summarized is
-  'True if the tenant lets a chat model write summaries in the scope of a session that the caller prepared. Raises L9VAL if '
-  'there is none. Definer: callers read neither prepared_sessions nor the settings.';
+comment on function archive.may_be_summarized is 'True if the tenant lets a chat model write summaries in the scope of a session '
+  'that the caller prepared. Raises L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
 grant execute on function archive.may_be_summarized to l9_agent, l9_admin;
 --! EndIncluded 290-archive/075-may-be-summarized.sql
 --! Included 290-archive/080-open-session-archive.sql
@@ -28224,10 +27677,10 @@ begin
     found_one.project_id, found_one.scope, jsonb_build_object('pointer', found_one.pointer));
   return opened;
 end $$;
-comment on function archive.open_session_archive is
-  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first '
-  'that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row '
-  '(RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
+comment on function archive.open_session_archive is 'Hands out the wrapped key of an archive that the caller may read '
+  '(archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database '
+  'has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the '
+  'caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.may_keep(kept public.session_archives, me identity.identity) returns boolean
 language sql stable set search_path = ''
@@ -28260,12 +27713,11 @@ begin
   end if;
   return true;
 end $$;
-comment on function archive.note_verification is
-  'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: false, and '
-  'nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an audit row with what was '
-  'wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the '
-  'master key is missing or wrong); connector names the store if it is about one copy. Definer: callers cannot write these '
-  'tables.';
+comment on function archive.note_verification is 'Records that the bytes of an archive were read and found to be whole, for its '
+  'creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may '
+  'meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, '
+  'or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. '
+  'Definer: callers cannot write these tables.';
 
 -- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
 -- list in its audit row.
@@ -28296,12 +27748,12 @@ begin
       to_jsonb(named.connectors)));
   return true;
 end $$;
-comment on function archive.name_copies is
-  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit '
-  'row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, '
-  'and nothing changes, for others who may read it. Definer: callers cannot write these tables.';
-grant execute on function archive.open_session_archive, archive.note_verification, archive.name_copies
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function archive.name_copies is 'Sets which stores have the bytes of an archive, after they were read there or before '
+  'they are written there, with an audit row. If the database is none of them, its bytes are deleted. For the creator of the '
+  'archive and for administrators: false, and nothing changes, for others who may read it. Definer: callers cannot write these '
+  'tables.';
+grant execute on function archive.open_session_archive, archive.note_verification, archive.name_copies to l9_agent, l9_admin,
+  l9_platform_admin;
 --! EndIncluded 290-archive/080-open-session-archive.sql
 --! Included 290-archive/090-query-session-archives.sql
 -- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
@@ -28374,10 +27826,10 @@ begin
   return query
     select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end $$;
-comment on function public.query_cascade_memories is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the newest; of a '
-  'resumed session the last archive. session_id: only this session. tags: any of these. since, until: when the session ended, or '
-  'else began, or else was archived. limit: 1 to 100. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+comment on function public.query_cascade_memories is 'Archived sessions that the caller may read: those whose summary matches '
+  'the words of query, best first, or the newest; of a resumed session the last archive. session_id: only this session. tags: '
+  'any of these. since, until: when the session ended, or else began, or else was archived. limit: 1 to 100. Only the index is '
+  'read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories to l9_agent, l9_admin;
 --! EndIncluded 290-archive/090-query-session-archives.sql
 --! Included 290-archive/100-rotate-archive-keys.sql
@@ -28396,9 +27848,9 @@ begin
     join archive.wrapped_keys w on w.archive_id = a.archive_id
     where a.key_id <> current_key_id and (after is null or a.archive_id > after) order by a.archive_id limit least(at_most, 1000);
 end $$;
-comment on function archive.keys_to_rotate is
-  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of the tenant for '
-  'an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to keys.';
+comment on function archive.keys_to_rotate is 'The next wrapped keys of archives, in the order of their ids, that another master '
+  'key than this one wraps: of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: callers '
+  'have no access to keys.';
 
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -28420,9 +27872,9 @@ begin
     replaced.scope, jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
   return true;
 end $$;
-comment on function archive.replace_key is
-  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. With '
-  'an audit row. For admins and operators with a whole token. Definer: callers have no access to keys.';
+comment on function archive.replace_key is 'Replaces the wrapped key of an archive by the same key under another master key; '
+  'false if another call did so meanwhile. With an audit row. For admins and operators with a whole token. Definer: callers have '
+  'no access to keys.';
 
 create function archive.keys_in_use(out key_id text, out archives bigint) returns setof record
 language plpgsql stable security definer set search_path = '' as $$
@@ -28430,9 +27882,8 @@ begin
   perform administration.require_whole_token(administration.require_administrator(null));
   return query select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
 end $$;
-comment on function archive.keys_in_use is
-  'The master keys that archives need, and how many: those of the tenant for an admin, of all tenants for an operator. With a '
-  'whole token. Definer: expired archives need their keys too.';
+comment on function archive.keys_in_use is 'The master keys that archives need, and how many: those of the tenant for an admin, '
+  'of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';
 
 create function archive.archives_to_verify(after uuid, at_most integer) returns table (archive_id uuid, pointer text)
 language plpgsql volatile set search_path = '' as $$
@@ -28445,9 +27896,8 @@ begin
     perform audit.audit_read('READ', jsonb_build_object('function', 'verify_archives', 'ids', '[]'::jsonb));
   end if;
 end $$;
-comment on function archive.archives_to_verify is
-  'The next archives that the caller may read, in the order of their ids. Opening each one is audited, so an audit row is '
-  'written only if there are none.';
+comment on function archive.archives_to_verify is 'The next archives that the caller may read, in the order of their ids. '
+  'Opening each one is audited, so an audit row is written only if there are none.';
 grant execute on function archive.keys_to_rotate, archive.replace_key, archive.keys_in_use to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 290-archive/100-rotate-archive-keys.sql
@@ -28480,9 +27930,8 @@ begin
   where d.due_at <= clock_timestamp() and archive.is_named_before(d.content_hash, d.entered_at);
   return collected + unfinished;
 end $$;
-comment on function archive.collect_archives is
-  'Removes what a crash left: sessions that were prepared and bytes that were stored more than an hour ago, and that no archive '
-  'names. Returns how many. Definer: the job has no access to the tables.';
+comment on function archive.collect_archives is 'Removes what a crash left: sessions that were prepared and bytes that were '
+  'stored more than an hour ago, and that no archive names. Returns how many. Definer: the job has no access to the tables.';
 grant execute on function archive.collect_archives to l9_worker;
 
 create function archive.needs_collection() returns boolean
@@ -28514,9 +27963,8 @@ language sql volatile security definer set search_path = ''
 begin atomic
   delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
 end;
-comment on function archive.note_deletion is
-  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access to the '
-  'tables.';
+comment on function archive.note_deletion is 'Says that the bytes of an archive were deleted from a store outside the database. '
+  'Definer: the job has no access to the tables.';
 grant execute on function archive.bytes_to_delete, archive.note_deletion to l9_worker;
 --! EndIncluded 290-archive/110-collect-archives.sql
 --! Included 290-archive/310-storage-prices.sql
@@ -28540,19 +27988,18 @@ create table public.storage_prices (
     and (per_object_once is null or per_object_once between 0 and 1000000)),
   constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
 );
-comment on table public.storage_prices is
-  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is its price. None '
-  'is built in. set_storage_price() writes this table.';
+comment on table public.storage_prices is 'What storage costs a tenant, by connector and day. The newest row of a connector that '
+  'is not in the future is its price. None is built in. set_storage_price() writes this table.';
 comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
-comment on column public.storage_prices.connector is
-  'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
+comment on column public.storage_prices.connector is 'The kind of store: postgres, file, s3, http, or a name of the tenant''s '
+  'own.';
 comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
 comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
 comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
-comment on column public.storage_prices.per_gb_once is
-  'The price of storing 10^9 bytes once, such as transfer. Null: none, if per_object_once is set.';
-comment on column public.storage_prices.per_object_once is
-  'The price of storing one object, whatever its size. Null: none, if per_gb_once is set.';
+comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: none, if '
+  'per_object_once is set.';
+comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: none, if '
+  'per_gb_once is set.';
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
 call identity.protect_tenant_rows('public.storage_prices', readers => 'Every caller in the tenant may read what storage costs.',
@@ -28609,11 +28056,10 @@ begin
   returning p.* into saved;
   return saved;
 end $$;
-comment on function public.set_storage_price is
-  'Sets what a connector costs from a day on (default today), in place of a price of that day. currency: a code such as EUR. '
-  'per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, an object. Null is unknown, 0 '
-  'is free. price_list: its source. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only '
-  'this function writes prices.';
+comment on function public.set_storage_price is 'Sets what a connector costs from a day on (default today), in place of a price '
+  'of that day. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: '
+  'storing 10^9 bytes, an object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. '
+  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
 grant execute on function public.set_storage_price to l9_admin, l9_platform_admin;
 --! EndIncluded 290-archive/320-set-storage-price.sql
 --! Included 290-archive/330-estimate-storage-cost.sql
@@ -28625,11 +28071,11 @@ comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
 comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
 comment on column public.storage_cost_estimate.connector is 'The kind of store.';
 comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
-comment on column public.storage_cost_estimate.monthly_cost is
-  'The cost of keeping all copies for a month. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see '
+  'reason.';
 comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
-comment on column public.storage_cost_estimate.price is
-  'The price that was used, with its day and price list. Null: there is none.';
+comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and price list. Null: there is '
+  'none.';
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 
@@ -28701,11 +28147,10 @@ begin
   end if;
   return estimate;
 end $$;
-comment on function public.estimate_storage_cost is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 '
-  'to 100) with a connector, from the newest price that the tenant set. A cost without a price is null, and reason says which; '
-  'of the prices for storing once, one is enough. By default one copy in postgres, or as the archive is stored. Audited. Errors: '
-  'L9VAL, L9OWN, L9AUT.';
+comment on function public.estimate_storage_cost is 'Estimates what it costs to store bytes (from 0 to 10^15), or those of an '
+  'archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A '
+  'cost without a price is null, and reason says which; of the prices for storing once, one is enough. By default one copy in '
+  'postgres, or as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
 grant execute on function public.estimate_storage_cost to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 290-archive/330-estimate-storage-cost.sql
 --! Included 300-views/010-view-refreshes.sql
@@ -28719,8 +28164,8 @@ create table views.memory_view_refreshes (
 );
 comment on table views.memory_view_refreshes is 'Time of the last refresh of each materialized view.';
 comment on column views.memory_view_refreshes.view_name is 'Name of the view, in schema views.';
-comment on column views.memory_view_refreshes.refreshed_at is
-  'The view shows the state at this time. Null: it was never refreshed and is empty.';
+comment on column views.memory_view_refreshes.refreshed_at is 'The view shows the state at this time. Null: it was never '
+  'refreshed and is empty.';
 comment on column views.memory_view_refreshes.seconds is 'Duration of the refresh in seconds.';
 comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing the view now; null if none is.';
 call identity.keep_private('views.memory_view_refreshes', functions => 'Only refresh_memory_views() writes the table.');
@@ -28737,24 +28182,24 @@ begin
   return coalesce(current_setting('l9.refreshing_views', true) = 'on', false)
     and exists (select from views.memory_view_refreshes r where r.xid = pg_current_xact_id_if_assigned());
 end $$;
-comment on function views.is_refreshing_views is
-  'True while refresh_memory_views() runs in this transaction. During that time policies show all rows to the owner, as whom it '
-  'runs. Definer: reads the table of refreshes, which only that procedure writes.';
+comment on function views.is_refreshing_views is 'True while refresh_memory_views() runs in this transaction. During that time '
+  'policies show all rows to the owner, as whom it runs. Definer: reads the table of refreshes, which only that procedure '
+  'writes.';
 create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.entity_relationships for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.reflection_store for select to l9_owner using ((select views.is_refreshing_views()));
-comment on policy definer_refresh on public.packet_store is
-  'refresh_memory_views() reads the rows of all tenants, for any caller.';
-comment on policy definer_refresh on public.memory_signals is
-  'refresh_memory_views() reads the rows of all tenants, for any caller.';
-comment on policy definer_refresh on public.knowledge_facts is
-  'refresh_memory_views() reads the rows of all tenants, for any caller.';
-comment on policy definer_refresh on public.entity_relationships is
-  'refresh_memory_views() reads the rows of all tenants, for any caller.';
-comment on policy definer_refresh on public.reflection_store is
-  'refresh_memory_views() reads the rows of all tenants, for any caller.';
+comment on policy definer_refresh on public.packet_store is 'refresh_memory_views() reads the rows of all tenants, for any '
+  'caller.';
+comment on policy definer_refresh on public.memory_signals is 'refresh_memory_views() reads the rows of all tenants, for any '
+  'caller.';
+comment on policy definer_refresh on public.knowledge_facts is 'refresh_memory_views() reads the rows of all tenants, for any '
+  'caller.';
+comment on policy definer_refresh on public.entity_relationships is 'refresh_memory_views() reads the rows of all tenants, for '
+  'any caller.';
+comment on policy definer_refresh on public.reflection_store is 'refresh_memory_views() reads the rows of all tenants, for any '
+  'caller.';
 --! EndIncluded 300-views/010-view-refreshes.sql
 --! Included 300-views/020-check-page.sql
 -- The limit of rows that one call reads from a view. The functions that list rows of the materialized views call it.
@@ -28778,9 +28223,8 @@ begin atomic
     details => pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
       'function', function_name, 'rows', row_count, 'ids', to_jsonb(audit_read_of_view.ids))));
 end;
-comment on function views.audit_read_of_view is
-  'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the number of '
-  'rows and, where each stands for one row of the table, their ids.';
+comment on function views.audit_read_of_view is 'Audits that a function returned rows from a materialized view: the function, '
+  'the project that was asked for, the number of rows and, where each stands for one row of the table, their ids.';
 --! EndIncluded 300-views/022-audit-read-of-view.sql
 --! Included 300-views/025-combined-scores.sql
 -- The scores by which two of the views order memories and facts. Only the definitions of these views call them, once
@@ -28789,15 +28233,13 @@ create function views.combined_score_of_memory(importance_score real, "timestamp
 language sql stable parallel safe
 return 0.7 * importance_score
   + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'));
-comment on function views.combined_score_of_memory is
-  'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten days). How often the memory was found or read changes '
-  'nothing.';
+comment on function views.combined_score_of_memory is 'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten '
+  'days). How often the memory was found or read changes nothing.';
 
 create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
 language sql immutable parallel safe return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
-comment on function views.combined_score_of_fact is
-  'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How often the fact was stated or read changes '
-  'nothing.';
+comment on function views.combined_score_of_fact is 'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How '
+  'often the fact was stated or read changes nothing.';
 --! EndIncluded 300-views/025-combined-scores.sql
 --! Included 300-views/030-agent-recent-important.sql
 -- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
@@ -28824,16 +28266,15 @@ from (
 where r.place <= 100;
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_agent_recent_important is
-  'The 100 memories of the last 30 days with the highest combined score of each agent in each tenant, org, user, project and '
-  'scope: ids and numbers. agent_recent_important() reads it.';
+comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
+  'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
 comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
-comment on column views.mv_agent_recent_important.access_count is
-  'How often the memory had been found or read at the last refresh.';
-comment on column views.mv_agent_recent_important.combined_score is
-  'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
-comment on column views.mv_agent_recent_important.place is
-  'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
+comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last '
+  'refresh.';
+comment on column views.mv_agent_recent_important.combined_score is 'Importance and recency together, from 0 to 1: '
+  'views.combined_score_of_memory().';
+comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, '
+  'user, project and scope; the first is 1.';
 revoke all on views.mv_agent_recent_important from public;
 
 create type public.important_memory as (
@@ -28842,8 +28283,8 @@ comment on type public.important_memory is 'An important memory.';
 comment on column public.important_memory.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
-comment on column public.important_memory.combined_score is
-  'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
+comment on column public.important_memory.combined_score is 'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency '
+  '(1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
 
 -- The view proposes ids, whose owners and scopes may be a day old; each is joined to its memory, and the present row
@@ -28876,10 +28317,10 @@ begin
   perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids),
     ids);
 end $$;
-comment on function public.agent_recent_important is
-  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. '
-  'agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
-  'Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
+comment on function public.agent_recent_important is 'The memories of the last 30 days that the caller may read and that matter '
+  'most, by combined_score at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. '
+  'Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function '
+  'applies the caller''s claims.';
 grant execute on function public.agent_recent_important to l9_agent, l9_admin;
 --! EndIncluded 300-views/030-agent-recent-important.sql
 --! Included 300-views/040-entity-graph.sql
@@ -28890,27 +28331,24 @@ select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_se
 from public.entity_relationships e where e.ttl is null or e.ttl > now();
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
 create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
-comment on materialized view views.mv_entity_graph is
-  'The relations that entity_graph() sums up: ids and numbers. The sums are made for each reader, because a stored sum would '
-  'count what is hidden from it.';
+comment on materialized view views.mv_entity_graph is 'The relations that entity_graph() sums up: ids and numbers. The sums are '
+  'made for each reader, because a stored sum would count what is hidden from it.';
 revoke all on views.mv_entity_graph from public;
 
 create type public.entity_graph_edge as (relationship public.entity_relationships, total_mentions bigint,
   max_confidence double precision, avg_confidence double precision, relationship_count integer, last_seen timestamptz,
   source_degree integer, target_degree integer);
-comment on type public.entity_graph_edge is
-  'A relation of two entities, summed up over the projects, scopes and owners whose relations the caller may read. Each project '
-  'and scope has a relation of its own.';
-comment on column public.entity_graph_edge.relationship is
-  'The relation in its current state: of the summed-up ones, that of highest confidence.';
+comment on type public.entity_graph_edge is 'A relation of two entities, summed up over the projects, scopes and owners whose '
+  'relations the caller may read. Each project and scope has a relation of its own.';
+comment on column public.entity_graph_edge.relationship is 'The relation in its current state: of the summed-up ones, that of '
+  'highest confidence.';
 comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
 comment on column public.entity_graph_edge.max_confidence is 'The highest confidence of them at the last refresh.';
 comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
 comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
 comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
-comment on column public.entity_graph_edge.source_degree is
-  'Number of different relations of the source, in both directions, that the caller may read; with project_id those of that '
-  'project.';
+comment on column public.entity_graph_edge.source_degree is 'Number of different relations of the source, in both directions, '
+  'that the caller may read; with project_id those of that project.';
 comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
 -- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
@@ -28960,11 +28398,10 @@ begin
   end loop;
   perform views.audit_read_of_view('entity_graph', 'entity_relationships', entity_graph.project_id, cardinality(ids), ids);
 end $$;
-comment on function public.entity_graph is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: highest '
-  'confidence first, then those with the most connected ends. To start from one entity, call explore_graph(). k: from 1 to 500. '
-  'Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of '
-  'entity_relationships apply.';
+comment on function public.entity_graph is 'The relations that the caller may read, summed up across projects, scopes and owners '
+  'as of the last refresh: highest confidence first, then those with the most connected ends. To start from one entity, call '
+  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, '
+  'which has no policies; those of entity_relationships apply.';
 grant execute on function public.entity_graph to l9_agent, l9_admin;
 --! EndIncluded 300-views/040-entity-graph.sql
 --! Included 300-views/050-high-confidence-facts.sql
@@ -28980,19 +28417,18 @@ select f.fact_id, f.confidence, f.supporting_packet_count, f.agent_count, f.cont
 from public.knowledge_facts f where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_high_confidence_facts is
-  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. high_confidence_facts() '
-  'reads it.';
+comment on materialized view views.mv_high_confidence_facts is 'Current facts with a confidence of at least 0.6 that fewer than '
+  '3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
 comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
-comment on column views.mv_high_confidence_facts.combined_score is
-  'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
+comment on column views.mv_high_confidence_facts.combined_score is 'Confidence and support together, from 0 to 1: '
+  'views.combined_score_of_fact().';
 revoke all on views.mv_high_confidence_facts from public;
 
 create type public.high_confidence_fact as (access_count bigint, combined_score real, fact public.knowledge_facts);
 comment on type public.high_confidence_fact is 'A fact of high confidence.';
 comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
-comment on column public.high_confidence_fact.combined_score is
-  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
+comment on column public.high_confidence_fact.combined_score is 'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × '
+  'support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
 -- The view proposes ids; each is joined to its fact as it is now, which must still meet the conditions of the view
@@ -29027,10 +28463,10 @@ begin
   perform views.audit_read_of_view('high_confidence_facts', 'knowledge_facts', high_confidence_facts.project_id,
     cardinality(ids), ids);
 end $$;
-comment on function public.high_confidence_facts is
-  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and '
-  'fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
-  'Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
+comment on function public.high_confidence_facts is 'Facts that the caller may read and that were true at the last refresh and '
+  'still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. '
+  'Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of '
+  'knowledge_facts apply.';
 grant execute on function public.high_confidence_facts to l9_agent, l9_admin;
 --! EndIncluded 300-views/050-high-confidence-facts.sql
 --! Included 300-views/055-recurring-lessons.sql
@@ -29044,17 +28480,16 @@ from public.reflection_store r
 where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
-comment on materialized view views.mv_recurring_lessons is
-  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. recurring_lessons() '
-  'reads it.';
-comment on column views.mv_recurring_lessons.weight is
-  'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
+comment on materialized view views.mv_recurring_lessons is 'Reflections that were stored more than once or are of type pattern, '
+  'with their weights: ids and numbers. recurring_lessons() reads it.';
+comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + '
+  'ln(agent_count).';
 revoke all on views.mv_recurring_lessons from public;
 
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
 comment on type public.recurring_lesson is 'A recurring lesson.';
-comment on column public.recurring_lesson.weight is
-  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
+comment on column public.recurring_lesson.weight is 'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, '
+  'times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
 -- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the caller.
@@ -29083,10 +28518,9 @@ begin
   end loop;
   perform views.audit_read_of_view('recurring_lessons', 'reflection_store', recurring_lessons.project_id, cardinality(ids), ids);
 end $$;
-comment on function public.recurring_lessons is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last '
-  'refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized '
-  'view, which has no policies; those of reflection_store apply.';
+comment on function public.recurring_lessons is 'Lessons that agents learned more than once or stored as a pattern, among those '
+  'that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. '
+  'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 grant execute on function public.recurring_lessons to l9_agent, l9_admin;
 --! EndIncluded 300-views/055-recurring-lessons.sql
 --! Included 300-views/060-reflection-patterns.sql
@@ -29097,9 +28531,8 @@ select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_i
 from public.reflection_store r where r.ttl is null or r.ttl > now();
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
 create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
-comment on materialized view views.mv_reflection_patterns is
-  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each reader, because a '
-  'stored sum would count what is hidden from it.';
+comment on materialized view views.mv_reflection_patterns is 'What reflection_patterns() counts by type: ids and numbers of all '
+  'reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
 revoke all on views.mv_reflection_patterns from public;
 
 create type public.reflection_pattern as (
@@ -29108,8 +28541,8 @@ comment on type public.reflection_pattern is 'Statistics of the reflections of o
 comment on column public.reflection_pattern.reflection_type is 'The type, such as lesson or failure.';
 comment on column public.reflection_pattern.count is 'Number of its reflections that the caller may read.';
 comment on column public.reflection_pattern.avg_confidence is 'The average of their confidence at the last refresh.';
-comment on column public.reflection_pattern.all_tags is
-  'All tags that their memories have now, each once, in the order of the alphabet.';
+comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the '
+  'alphabet.';
 comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
 
 -- Counts over the lessons that this caller may read. Tags are read from the memories as they are now, because a
@@ -29145,10 +28578,9 @@ begin
   get diagnostics number = row_count;
   perform views.audit_read_of_view('reflection_patterns', 'reflection_store', reflection_patterns.project_id, number);
 end $$;
-comment on function public.reflection_patterns is
-  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent '
-  'type first. recurring_lessons() lists the lessons themselves. Writes a READ audit row. Errors: L9AUT. Definer: reads a '
-  'materialized view, which has no policies; those of reflection_store apply.';
+comment on function public.reflection_patterns is 'Statistics of reflections by type, over those that the caller may read and '
+  'that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Writes a '
+  'READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 grant execute on function public.reflection_patterns to l9_agent, l9_admin;
 --! EndIncluded 300-views/060-reflection-patterns.sql
 --! Included 300-views/065-columns-of-views.sql
@@ -29204,9 +28636,9 @@ begin
   end loop;
   perform set_config('l9.refreshing_views', 'off', true);
 end $$;
-comment on procedure public.refresh_memory_views is
-  'Refreshes the materialized views one after another without blocking readers. A job calls it once a day; admins and operators '
-  'may call it too. Definer: only the owner can refresh the views, and it reads the rows of all tenants while it does.';
+comment on procedure public.refresh_memory_views is 'Refreshes the materialized views one after another without blocking '
+  'readers. A job calls it once a day; admins and operators may call it too. Definer: only the owner can refresh the views, and '
+  'it reads the rows of all tenants while it does.';
 grant execute on procedure public.refresh_memory_views to l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 300-views/070-refresh-memory-views.sql
 --! Included 300-views/080-memory-views-status.sql
@@ -29215,8 +28647,8 @@ create type public.memory_view_status as (view_name text, refreshed_at timestamp
   seconds double precision);
 comment on type public.memory_view_status is 'Age of a materialized view.';
 comment on column public.memory_view_status.view_name is 'Name of the view.';
-comment on column public.memory_view_status.refreshed_at is
-  'The view shows the state at this time. Null: it was never refreshed.';
+comment on column public.memory_view_status.refreshed_at is 'The view shows the state at this time. Null: it was never '
+  'refreshed.';
 comment on column public.memory_view_status.age_seconds is 'Seconds since the last refresh.';
 comment on column public.memory_view_status.seconds is 'Duration of the refresh in seconds.';
 
@@ -29226,9 +28658,8 @@ begin atomic
   select r.view_name, r.refreshed_at, extract(epoch from clock_timestamp() - r.refreshed_at)::double precision, r.seconds
   from views.memory_view_refreshes r order by r.view_name;
 end;
-comment on function public.memory_views_status is
-  'Age of each materialized view. Definer: callers cannot read the table of refreshes; its names and times reveal nothing about '
-  'the contents of the views.';
+comment on function public.memory_views_status is 'Age of each materialized view. Definer: callers cannot read the table of '
+  'refreshes; its names and times reveal nothing about the contents of the views.';
 grant execute on function public.memory_views_status to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 300-views/080-memory-views-status.sql
 --! Included 300-views/085-access-log-view.sql
@@ -29242,9 +28673,9 @@ return (
   where q.audit_id = query_text_of.audit_id
     and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
       or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
-comment on function importance.query_text_of is
-  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: '
-  'agents have no grant on that table, and without this function they could not read a view that joins it.';
+comment on function importance.query_text_of is 'The text of a search, if the tenant keeps it, for callers who may read it in '
+  'audit_query_texts; null for agents. Definer: agents have no grant on that table, and without this function they could not '
+  'read a view that joins it.';
 grant execute on function importance.query_text_of to l9_agent, l9_admin, l9_platform_admin;
 
 create view public.memory_access_log
@@ -29264,22 +28695,22 @@ left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.
 left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id
 left join public.entity_relationships r on a.target_type = 'relationship' and r.relationship_id = a.target_id
 left join public.session_archives s on a.target_type = 'archive' and s.archive_id = a.target_id;
-comment on view public.memory_access_log is
-  'Which agent saw which memory, fact, relationship or archive, when, for which query, and whether it helped. Agents see their '
-  'own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
+comment on view public.memory_access_log is 'Which agent saw which memory, fact, relationship or archive, when, for which query, '
+  'and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, '
+  'importance.memory_access_log, is append-only.';
 comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column public.memory_access_log.target_type is
-  'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
+comment on column public.memory_access_log.target_type is 'The type of the target: memory, fact, relationship or archive. '
+  'Lessons and summaries are memories.';
 comment on column public.memory_access_log.target_id is 'The id of the target, which may have been deleted since.';
 comment on column public.memory_access_log.agent_id is 'The caller.';
-comment on column public.memory_access_log.access_context is
-  'search if the target was among the hits of a search; get if it was read in full.';
-comment on column public.memory_access_log.query_text is
-  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
-comment on column public.memory_access_log.relevance_score is
-  'The score of the hit, from 0 to 1; null if the access was not a search.';
-comment on column public.memory_access_log.was_useful is
-  'True if the agent reported that it helped; null if it gave no feedback.';
+comment on column public.memory_access_log.access_context is 'search if the target was among the hits of a search; get if it was '
+  'read in full.';
+comment on column public.memory_access_log.query_text is 'The text of the query. Admins see it if the tenant keeps query texts '
+  '(set_query_text_audit) and it was not erased.';
+comment on column public.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1; null if the access was not a '
+  'search.';
+comment on column public.memory_access_log.was_useful is 'True if the agent reported that it helped; null if it gave no '
+  'feedback.';
 comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
 comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
 comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
@@ -29287,8 +28718,8 @@ comment on column public.memory_access_log.org_id is 'The org that the caller ac
 comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
 comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
 comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
-comment on column public.memory_access_log.correlation_id is
-  'The correlation id of the target, as far as the reader may read it.';
+comment on column public.memory_access_log.correlation_id is 'The correlation id of the target, as far as the reader may read '
+  'it.';
 comment on column public.memory_access_log.session_id is 'The session of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.trace_id is 'The trace of the target, as far as the reader may read it.';
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
@@ -29297,16 +28728,15 @@ grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admi
 -- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
 create type public.trace_step as (occurred_at timestamptz, table_name text, row_id uuid, packet_id uuid, what text, creator text,
   project_id text, scope text, correlation_id text, session_id text);
-comment on type public.trace_step is
-  'One row that belongs to a trace: a memory, a row derived from one, or an access to one or to a fact from one.';
+comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one or '
+  'to a fact from one.';
 comment on column public.trace_step.occurred_at is 'When the row was written.';
 comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
 comment on column public.trace_step.row_id is 'The key of the row.';
-comment on column public.trace_step.packet_id is
-  'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
-comment on column public.trace_step.what is
-  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, the '
-  'tool that recorded an archived session, or the way of access.';
+comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was '
+  'accessed, itself or by its fact.';
+comment on column public.trace_step.what is 'The kind of memory, the type of event, vector, relationship, entity, reflection or '
+  'summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
 comment on column public.trace_step.project_id is 'The project of the row.';
 comment on column public.trace_step.scope is 'The scope of the row.';
@@ -29390,10 +28820,9 @@ begin
     'ids', array(select distinct s.packet_id from unnest(steps) s order by s.packet_id limit 1000)));
   return query select s.* from unnest(steps) s;
 end $$;
-comment on function public.trace_of is
-  'Follows a trace through all tables: the memories that were saved in it, what was derived from them and who accessed them, as '
-  'far as the caller may read each, in the order in which they were written, at most max_rows (1 to 10000). Writes an audit row. '
-  'Errors: L9VAL, L9AUT.';
+comment on function public.trace_of is 'Follows a trace through all tables: the memories that were saved in it, what was derived '
+  'from them and who accessed them, as far as the caller may read each, in the order in which they were written, at most '
+  'max_rows (1 to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
 grant execute on function public.trace_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 300-views/090-trace-of.sql
 --! Included 300-views/100-field-values.sql
@@ -29420,8 +28849,8 @@ comment on function kinds.field_boolean is 'The truth value that a field holds; 
 comment on function kinds.field_date is 'The date that a field holds, as in 2026-12-31; null if it holds none.';
 comment on function kinds.field_uuid is 'The id that a field holds; null if it holds none.';
 comment on function kinds.field_texts is 'The list that a field holds, as texts; null if it holds none.';
-grant execute on function kinds.field_number, kinds.field_boolean, kinds.field_date, kinds.field_uuid, kinds.field_texts
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function kinds.field_number, kinds.field_boolean, kinds.field_date, kinds.field_uuid, kinds.field_texts to
+  l9_agent, l9_admin, l9_platform_admin;
 grant execute on function kinds.field_time to l9_platform_admin;
 --! EndIncluded 300-views/100-field-values.sql
 --! Included 300-views/110-create-view.sql
@@ -29486,10 +28915,9 @@ begin
   end loop;
   execute format('grant select on public.%I to l9_agent, l9_admin, l9_platform_admin', view_name);
 end $$;
-comment on procedure kinds.create_view is
-  'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all views have gets '
-  'the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody could read their columns in the '
-  'catalogue.';
+comment on procedure kinds.create_view is 'Creates the view of a built-in kind from the rows of its fields. A field with the '
+  'name of a column that all views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: '
+  'everybody could read their columns in the catalogue.';
 --! EndIncluded 300-views/110-create-view.sql
 --! Included 300-views/120-views-of-kinds.sql
 -- Creates the views of all built-in kinds, and the index that finds their memories.
@@ -29557,9 +28985,9 @@ begin
   end loop;
   execute format('grant select on cortex.%I to l9_agent, l9_admin, l9_platform_admin', older_name);
 end $$;
-comment on procedure kinds.create_older_view is
-  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, and '
-  'id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as steps, is also steps_jsonb.';
+comment on procedure kinds.create_older_view is 'Creates the view in schema cortex that shows a built-in kind under the older '
+  'system''s name, with its fields as columns, and id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of '
+  'objects, such as steps, is also steps_jsonb.';
 
 do $$
 declare
@@ -29590,19 +29018,17 @@ select
   a.occurred_at as ts,
   a.occurred_at as created_at
 from public.audit_log a;
-comment on view cortex.event_audit is
-  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its readers are those '
-  'of audit_log: administrators within their tenant and scopes, and operators.';
+comment on view cortex.event_audit is 'The audit log as the older system''s table event_audit: what was done to which row, by '
+  'whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.';
 comment on column cortex.event_audit.id is 'The row of audit_log.';
-comment on column cortex.event_audit.entity_type is
-  'The table that was changed or read; packet_store holds memories of all kinds.';
-comment on column cortex.event_audit.entity_id is
-  'The row that was changed or read; null if there were several (change names their ids) or none.';
+comment on column cortex.event_audit.entity_type is 'The table that was changed or read; packet_store holds memories of all '
+  'kinds.';
+comment on column cortex.event_audit.entity_id is 'The row that was changed or read; null if there were several (change names '
+  'their ids) or none.';
 comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
 comment on column cortex.event_audit.actor is 'The actor that did it.';
-comment on column cortex.event_audit.change is
-  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and ids, and '
-  'status.';
+comment on column cortex.event_audit.change is 'What is known of it, without contents: the kind of a memory, its former scope or '
+  'project, filters, counts and ids, and status.';
 comment on column cortex.event_audit.ts is 'When it happened.';
 comment on column cortex.event_audit.created_at is 'When it happened.';
 grant select on cortex.event_audit to l9_admin, l9_platform_admin;
@@ -29634,12 +29060,12 @@ select
   public.memory_summaries_summary_text(s) as summary_text,
   public.memory_summaries_source_packet_ids(s) as source_packet_ids
 from public.memory_summaries s;
-comment on view cortex.reflection_store is
-  'Lessons as in public.reflection_store, with their text, tags, access count and task: what the caller may read. Read-only.';
-comment on view cortex.task_reflections is
-  'Results of tasks as in public.task_reflections, with the texts of their lessons: what the caller may read. Read-only.';
-comment on view cortex.memory_summaries is
-  'Summaries as in public.memory_summaries, with their text and sources: what the caller may read. Read-only.';
+comment on view cortex.reflection_store is 'Lessons as in public.reflection_store, with their text, tags, access count and task: '
+  'what the caller may read. Read-only.';
+comment on view cortex.task_reflections is 'Results of tasks as in public.task_reflections, with the texts of their lessons: '
+  'what the caller may read. Read-only.';
+comment on view cortex.memory_summaries is 'Summaries as in public.memory_summaries, with their text and sources: what the '
+  'caller may read. Read-only.';
 
 do $$
 declare
@@ -29655,15 +29081,15 @@ begin
     execute format('comment on column cortex.%I.%I is %L', shown.relname, shown.attname, shown.meaning);
   end loop;
 end $$;
-comment on column cortex.reflection_store.task_id is
-  'The first task that the lesson was learned from and that the caller may read; null if there is none.';
+comment on column cortex.reflection_store.task_id is 'The first task that the lesson was learned from and that the caller may '
+  'read; null if there is none.';
 comment on column cortex.reflection_store.content is 'The text of the lesson, from its memory.';
 comment on column cortex.reflection_store.tags is 'The tags of the lesson, from its memory.';
-comment on column cortex.reflection_store.access_count is
-  'How often it was found, recalled or read, up to the last roll-up of the access log.';
+comment on column cortex.reflection_store.access_count is 'How often it was found, recalled or read, up to the last roll-up of '
+  'the access log.';
 comment on column cortex.task_reflections.lessons is 'The texts of its lessons that the caller may read, without the two below.';
-comment on column cortex.task_reflections.false_constraints is
-  'The texts of those of its lessons that are constraints which proved false.';
+comment on column cortex.task_reflections.false_constraints is 'The texts of those of its lessons that are constraints which '
+  'proved false.';
 comment on column cortex.task_reflections.helpful_patterns is 'The texts of those of its lessons that are patterns.';
 comment on column cortex.memory_summaries.summary_text is 'The text of the summary, from its memory.';
 comment on column cortex.memory_summaries.source_packet_ids is 'The memories that it rests on and that the caller may read.';
@@ -29690,9 +29116,8 @@ begin
     else '{}'
   end;
 end $$;
-comment on function forgetting.administered_tenants is
-  'The tenants in which the caller may erase: for an admin its own, for an operator with an unrestricted token all, for anyone '
-  'else none. The policies for functions of the owner use it.';
+comment on function forgetting.administered_tenants is 'The tenants in which the caller may erase: for an admin its own, for an '
+  'operator with an unrestricted token all, for anyone else none. The policies for functions of the owner use it.';
 
 create function forgetting.may_erase(me identity.identity, scope text, project_id text) returns boolean
 language sql stable parallel safe set search_path = ''
@@ -29721,11 +29146,11 @@ create table public.memory_tombstones (
 alter table public.memory_tombstones alter column reason set statistics 0;
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
-comment on table public.memory_tombstones is
-  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the content.';
+comment on table public.memory_tombstones is 'Erased memories: that they existed, who owned them and who erased them. A '
+  'tombstone holds nothing of the content.';
 comment on column public.memory_tombstones.packet_id is 'The id that the memory had. The audit log has it too.';
-comment on column public.memory_tombstones.erasure_id is
-  'The erasure: all memories erased by one call have the same. UUID version 7.';
+comment on column public.memory_tombstones.erasure_id is 'The erasure: all memories erased by one call have the same. UUID '
+  'version 7.';
 comment on column public.memory_tombstones.tenant_id is 'The tenant that owned the memory.';
 comment on column public.memory_tombstones.org_id is 'The org that owned the memory, or null.';
 comment on column public.memory_tombstones.user_id is 'The user who owned the memory, or null.';
@@ -29733,23 +29158,23 @@ comment on column public.memory_tombstones.project_id is 'The project of the mem
 comment on column public.memory_tombstones.scope is 'The scope of the memory.';
 comment on column public.memory_tombstones.packet_type is 'The kind of the memory.';
 comment on column public.memory_tombstones.creator is 'The creator that wrote the memory last.';
-comment on column public.memory_tombstones.reason is
-  'The reason for the erasure as its caller gave it, without secrets: at most 200 bytes.';
+comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it, without secrets: at most '
+  '200 bytes.';
 comment on column public.memory_tombstones.erased_by is 'The caller that erased the memory.';
 comment on column public.memory_tombstones.erased_at is 'The time of the erasure.';
 
 call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
 alter policy scope_access on public.memory_tombstones using (false);
-comment on policy scope_access on public.memory_tombstones is
-  'Agents see no tombstones: to them an erased memory does not exist.';
+comment on policy scope_access on public.memory_tombstones is 'Agents see no tombstones: to them an erased memory does not '
+  'exist.';
 create policy definer_functions on public.memory_tombstones for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-comment on policy definer_functions on public.memory_tombstones is
-  'Erasure reads the tombstones that it has written, in tenants that the caller administers.';
-comment on policy definer_tombstones on public.memory_tombstones is
-  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a tombstone.';
+comment on policy definer_functions on public.memory_tombstones is 'Erasure reads the tombstones that it has written, in tenants '
+  'that the caller administers.';
+comment on policy definer_tombstones on public.memory_tombstones is 'Erasure inserts tombstones of memories in tenants that the '
+  'caller administers. Nobody updates or deletes a tombstone.';
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
 
@@ -29766,15 +29191,15 @@ begin
   end if;
   return new;
 end $$;
-comment on function forgetting.tg_memory_tombstones__redact is
-  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s tenant.';
+comment on function forgetting.tg_memory_tombstones__redact is 'Replaces secrets in the reason of an erasure before it is kept. '
+  'Definer: reads the settings of the row''s tenant.';
 
 create trigger _100_redact before insert on public.memory_tombstones
   for each row execute function forgetting.tg_memory_tombstones__redact();
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
-comment on policy definer_erasure on public.packet_store is
-  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';
+comment on policy definer_erasure on public.packet_store is 'Erasure reads and deletes every memory, also an expired one, of '
+  'tenants that the caller administers. It updates none.';
 --! EndIncluded 310-forgetting/020-memory-tombstones.sql
 --! Included 310-forgetting/030-mark-erased.sql
 -- Writes the tombstones of an erasure before anything is deleted. erase_memory() and erase_subject() call
@@ -29798,9 +29223,8 @@ begin atomic
   )
   select count(*)::integer from marked;
 end;
-comment on function forgetting.mark_erased is
-  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories '
-  'that have a tombstone of the same erasure.';
+comment on function forgetting.mark_erased is 'Locks memories, writes their tombstones and returns how many it wrote. The other '
+  'functions of this chapter erase the memories that have a tombstone of the same erasure.';
 
 -- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
 create function forgetting.mark_derived(erasure_id uuid, reason text) returns void
@@ -29842,9 +29266,9 @@ begin
     perform forgetting.mark_erased(erasure_id, reason, derived_packets);
   end loop;
 end $$;
-comment on function forgetting.mark_derived is
-  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are erased, and for '
-  'summaries of memory_summaries with any erased source; then for those derived from these, and so on.';
+comment on function forgetting.mark_derived is 'Writes tombstones for parts of erased memories, for summaries, facts and lessons '
+  'all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from '
+  'these, and so on.';
 --! EndIncluded 310-forgetting/030-mark-erased.sql
 --! Included 310-forgetting/040-erase-packets.sql
 -- The step of an erasure that deletes the memories; foreign keys and triggers delete what depends on them.
@@ -29902,9 +29326,9 @@ begin
   get diagnostics deleted_count = row_count;
   return jsonb_build_object('query_texts', deleted_count);
 end $$;
-comment on function forgetting.erase_query_texts is
-  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; '
-  'for a subject, the texts of all searches of that user. The audit rows stay.';
+comment on function forgetting.erase_query_texts is 'Deletes the texts of searches that found an erased memory, or whose text '
+  'equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows '
+  'stay.';
 --! EndIncluded 310-forgetting/050-erase-query-texts.sql
 --! Included 310-forgetting/060-erase-feedback.sql
 -- The step of an erasure that deletes feedback, whose reasons are words of agents. erase_marked() calls it.
@@ -29949,8 +29373,8 @@ create type public.erasure as (erasure_id uuid, memories integer, removed jsonb)
 comment on type public.erasure is 'The result of an erasure.';
 comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
 comment on column public.erasure.memories is 'The number of memories that were erased, including those derived from them.';
-comment on column public.erasure.removed is
-  'The number of rows removed of each sort: memories, versions, vectors, query_texts, feedback …';
+comment on column public.erasure.removed is 'The number of rows removed of each sort: memories, versions, vectors, query_texts, '
+  'feedback …';
 
 create function forgetting.check_erasure_reason(reason text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -30020,11 +29444,10 @@ begin
   end if;
   return forgetting.erase_marked(me, erasure_id, reason);
 end $$;
-comment on function public.erase_memory is
-  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and '
-  'summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, within their tenant and '
-  'claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: deletes rows that callers can''t see, '
-  'such as expired ones.';
+comment on function public.erase_memory is 'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, '
+  'keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content '
+  'stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. '
+  'Definer: deletes rows that callers can''t see, such as expired ones.';
 grant execute on function public.erase_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 310-forgetting/090-erase-memory.sql
 --! Included 310-forgetting/100-erase-subject.sql
@@ -30059,11 +29482,10 @@ begin
     details => jsonb_build_object('erasure_id', erasure_id, 'removed', result.removed));
   return result;
 end $$;
-comment on function public.erase_subject is
-  'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the name of the '
-  'user; the user is deactivated. For admins whose token covers every scope and project of the tenant, and for operators '
-  '(tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that callers can''t see, such as '
-  'expired ones.';
+comment on function public.erase_subject is 'Erases all memories that a user owns, as erase_memory() does, the texts of the '
+  'searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and '
+  'project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes '
+  'rows that callers can''t see, such as expired ones.';
 grant execute on function public.erase_subject to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 310-forgetting/100-erase-subject.sql
 --! Included 310-forgetting/110-scan-for-secrets.sql
@@ -30072,9 +29494,8 @@ grant execute on function public.erase_subject to l9_agent, l9_admin, l9_platfor
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is
-  'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an '
-  'idempotency key.';
+comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, '
+  'or of the memory that was saved under an idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.stored_secret.line is 'The line of the text that it begins in, from 1.';
@@ -30119,15 +29540,15 @@ begin
   left join lateral secrets.find_in_document(to_jsonb(k.idempotency_key), false) as f on true
   where k.tenant_id = identity.current_tenant_id() and k.packet_id = any (packet_ids);
 end $$;
-comment on function secrets.find_in_idempotency_keys is
-  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the patterns, never a '
-  'key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an administrator scans those of all.';
+comment on function secrets.find_in_idempotency_keys is 'The secrets in the idempotency keys under which these memories were '
+  'saved: how many keys there are, and the patterns, never a key. For callers of scan_for_secrets(). Definer: a caller sees its '
+  'own keys only, and an administrator scans those of all.';
 
 create function secrets.require_scanner() returns void language sql stable security definer set search_path = ''
 return administration.require_whole_token(administration.require_administrator(null));
-comment on function secrets.require_scanner is
-  'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the '
-  'checks of the schema administration. The scan itself runs with the rights of the caller.';
+comment on function secrets.require_scanner is 'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited '
+  'token. Definer: callers cannot execute the checks of the schema administration. The scan itself runs with the rights of the '
+  'caller.';
 
 -- The cursor is a table and the last id in it. Rows are read under the caller's policies; only idempotency keys,
 -- which belong to their writers, are read as the owner.
@@ -30177,10 +29598,9 @@ begin
   end if;
   return step;
 end $$;
-comment on function public.scan_for_secrets is
-  'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the ids of rows, '
-  'fields and names of patterns, never a text, and a cursor for the next step. For admins whose token covers all scopes and '
-  'projects. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function public.scan_for_secrets is 'Compares stored rows that the caller may read with the patterns for credentials, '
+  'step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For '
+  'admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
 grant execute on function secrets.require_scanner, secrets.guarded_tables, secrets.guarded_columns,
   secrets.find_in_idempotency_keys, secrets.field_of to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;

@@ -9,7 +9,6 @@ begin
     column = coalesce(field, ''),
     hint = coalesce(hint, '');
 end $$;
-comment on function identity.raise_error is
-  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, '
-  'and the name of the field that the error is about.';
+comment on function identity.raise_error is 'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that '
+  'begins with L9, a message fit for the caller, and the name of the field that the error is about.';
 grant execute on function identity.raise_error to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -21,11 +21,10 @@ return (
   from pg_catalog.jsonb_each(value) as f
   where f.value not in ('null', '[]')
     and not (pg_catalog.jsonb_typeof(f.value) = 'string' and identity.is_blank(f.value #>> '{}')));
-
 comment on function identity.is_blank is 'True if a text has nothing that can be seen.';
 comment on function identity.given_text is 'The text, or null if it is blank: an optional text that is blank was left out.';
 comment on function identity.given_list is 'The list, or null if it is empty: an optional list that is empty was left out.';
-comment on function identity.given_object is
-  'The object without its fields that are null, an empty list or a blank text: those were left out. Null if none is left.';
+comment on function identity.given_object is 'The object without its fields that are null, an empty list or a blank text: those '
+  'were left out. Null if none is left.';
 grant execute on function identity.is_blank, identity.given_text, identity.given_list, identity.given_object to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;

@@ -13,16 +13,16 @@ return case
     array(select pg_catalog.jsonb_array_elements_text(identity.claim(name)::jsonb))
   else '{}'
 end;
-comment on function identity.list_claim is
-  'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
+comment on function identity.list_claim is 'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, '
+  'empty if it is malformed.';
 
 create function identity.current_role_name() returns text language sql stable parallel safe
 return case pg_catalog.current_setting('role')
   when 'none' then session_user::text
   else pg_catalog.current_setting('role')
 end;
-comment on function identity.current_role_name is
-  'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
+comment on function identity.current_role_name is 'Role that the session has taken. Unlike current_user, it is the caller''s '
+  'role inside a definer function too.';
 
 create function identity.intersect_scopes(list text[], claimed text[]) returns text[]
 language sql immutable parallel safe set search_path = ''

@@ -4,8 +4,8 @@
 create type identity.identity as (
   tenant_id uuid, org_id uuid, user_id uuid, caller text, creator text, source text, agent text, role text,
   readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean);
-comment on type identity.identity is
-  'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
+comment on type identity.identity is 'The caller of this transaction and its permissions, after its claims were limited by the '
+  'actor''s row.';
 
 -- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
 -- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
@@ -68,7 +68,6 @@ begin
   end if;
   return me;
 end $$;
-comment on function identity.current_identity is
-  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: '
-  'reads identity tables, which callers see only in part.';
+comment on function identity.current_identity is 'The caller of this transaction, computed from its login, claims, role and '
+  'actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
 grant execute on function identity.current_identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -2,8 +2,8 @@
 
 create function identity.is_call_limit(calls integer) returns boolean language sql immutable parallel safe set search_path = ''
 return calls between 1 and 100000000;
-comment on function identity.is_call_limit is
-  'True if an actor or tenant may be limited to this number of calls a minute: from 1 to 100,000,000.';
+comment on function identity.is_call_limit is 'True if an actor or tenant may be limited to this number of calls a minute: from '
+  '1 to 100,000,000.';
 
 create table public.tenants (
   tenant_id uuid primary key default uuidv7(),
@@ -23,12 +23,12 @@ comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
 comment on column public.tenants.created_at is 'When the tenant was created.';
 comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
 comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
-comment on column public.tenants.audits_query_text is
-  'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
-comment on column public.tenants.reads_per_minute is
-  'How many reads a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.';
-comment on column public.tenants.writes_per_minute is
-  'How many writes a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.';
+comment on column public.tenants.audits_query_text is 'If true, the texts of searches are kept in audit_query_texts; audit_log '
+  'always keeps only their hashes.';
+comment on column public.tenants.reads_per_minute is 'How many reads a minute the gateway admits from all callers of the tenant '
+  'together. Further ones get L9RAT.';
+comment on column public.tenants.writes_per_minute is 'How many writes a minute the gateway admits from all callers of the '
+  'tenant together. Further ones get L9RAT.';
 
 create trigger _600_active_actors after insert or update or delete on public.tenants
   for each row execute function identity.tg__refresh_active_actors();
@@ -50,7 +50,7 @@ comment on policy scope_access on public.tenants is 'No further limit within the
 comment on policy platform_override on public.tenants is 'Operators see every tenant; each read is audited.';
 comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
 comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
-comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and set_tenant_limits() update. Nothing deletes a tenant.';
+comment on policy definer_updates on public.tenants is 'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and '
+  'set_tenant_limits() update. Nothing deletes a tenant.';
 grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.

@@ -13,9 +13,8 @@ create table public.orgs (
   constraint org_name_unique unique (tenant_id, name),
   constraint org_name_plain check (identity.is_display_name(name, 200))
 );
-comment on table public.orgs is
-  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; '
-  'a registered org must be active.';
+comment on table public.orgs is 'Organisations of a tenant. A token may name an org that is not registered here, because an '
+  'identity provider may manage orgs; a registered org must be active.';
 comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
 comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
 comment on column public.orgs.name is 'Display name, unique in the tenant.';
@@ -35,8 +34,8 @@ create policy definer_functions on public.orgs for select to l9_owner using (tru
 create policy definer_inserts on public.orgs for insert to l9_owner with check (true);
 create policy definer_updates on public.orgs for update to l9_owner using (true);
 comment on policy tenant_isolation on public.orgs is 'A caller sees only the orgs of its tenant.';
-comment on policy org_isolation on public.orgs is
-  'Agents have no grant on this table. With one, an agent would see only its own org.';
+comment on policy org_isolation on public.orgs is 'Agents have no grant on this table. With one, an agent would see only its own '
+  'org.';
 comment on policy scope_access on public.orgs is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.orgs is 'Admins see the orgs of their tenant.';
 comment on policy platform_override on public.orgs is 'Operators see every org; each read is audited.';

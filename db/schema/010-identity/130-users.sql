@@ -17,9 +17,8 @@ create index users_org_idx on public.users (tenant_id, org_id);
 
 -- The planner's statistics would keep sampled names after their erasure.
 alter table public.users alter column name set statistics 0;
-comment on table public.users is
-  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must '
-  'come with the claim of its org.';
+comment on table public.users is 'Users of a tenant. A token may name a user that is not registered here; a registered user must '
+  'be active, and its claim must come with the claim of its org.';
 comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
 comment on column public.users.user_id is 'Id, as in the claim user_id.';
 comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
@@ -42,10 +41,10 @@ create policy definer_functions on public.users for select to l9_owner using (tr
 create policy definer_inserts on public.users for insert to l9_owner with check (true);
 create policy definer_updates on public.users for update to l9_owner using (true);
 comment on policy tenant_isolation on public.users is 'A caller sees only the users of its tenant.';
-comment on policy org_isolation on public.users is
-  'Agents have no grant on this table. With one, an agent would see only users of its own org or of none.';
-comment on policy user_visibility on public.users is
-  'Agents have no grant on this table. With one, an agent would see only the user that it acts for.';
+comment on policy org_isolation on public.users is 'Agents have no grant on this table. With one, an agent would see only users '
+  'of its own org or of none.';
+comment on policy user_visibility on public.users is 'Agents have no grant on this table. With one, an agent would see only the '
+  'user that it acts for.';
 comment on policy scope_access on public.users is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.users is 'Admins see the users of their tenant.';
 comment on policy platform_override on public.users is 'Operators see every user; each read is audited.';

@@ -11,17 +11,16 @@ create table public.scopes (
   primary key (tenant_id, scope),
   constraint scope_name_plain check (identity.is_identifier(scope))
 );
-comment on table public.scopes is
-  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a '
-  'tenant can add its own.';
+comment on table public.scopes is 'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and '
+  'global are built in, and a tenant can add its own.';
 comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
 comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
 comment on column public.scopes.description is 'Purpose of the scope.';
-comment on column public.scopes.is_active is
-  'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
+comment on column public.scopes.is_active is 'If false, no caller can read or write the scope until it is reactivated. Its '
+  'memories are kept.';
 comment on column public.scopes.created_at is 'When the scope was registered.';
-comment on column public.scopes.is_project_scoped is
-  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
+comment on column public.scopes.is_project_scoped is 'True: each memory of this scope belongs to a project. False: its memories '
+  'belong to no project, and their project_id is null.';
 
 create trigger _600_active_actors after insert or update or delete on public.scopes
   for each row execute function identity.tg__refresh_active_actors();
@@ -42,14 +41,14 @@ create policy definer_functions on public.scopes for select to l9_owner using (t
 create policy definer_inserts on public.scopes for insert to l9_owner with check (true);
 create policy definer_updates on public.scopes for update to l9_owner using (true);
 comment on policy tenant_isolation on public.scopes is 'A caller sees only the scopes of its tenant.';
-comment on policy scope_access on public.scopes is
-  'A caller sees only the scopes that it can read; it does not learn that others exist.';
-comment on policy inactive_scopes on public.scopes is
-  'An admin that has every scope also sees the inactive scopes, so that it can reactivate them.';
+comment on policy scope_access on public.scopes is 'A caller sees only the scopes that it can read; it does not learn that '
+  'others exist.';
+comment on policy inactive_scopes on public.scopes is 'An admin that has every scope also sees the inactive scopes, so that it '
+  'can reactivate them.';
 comment on policy platform_override on public.scopes is 'Operators see every scope; each read is audited.';
 comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers read scopes.';
 comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant() insert.';
-comment on policy definer_updates on public.scopes is
-  'register_scope(), deactivate_scope() and reactivate_scope() update. Nothing deletes a scope.';
+comment on policy definer_updates on public.scopes is 'register_scope(), deactivate_scope() and reactivate_scope() update. '
+  'Nothing deletes a scope.';
 grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.

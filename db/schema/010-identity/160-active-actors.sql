@@ -12,9 +12,8 @@ create table identity.active_actors (
   writable_scopes text[] not null,
   primary key (tenant_id, caller)
 );
-comment on table identity.active_actors is
-  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the '
-  'same transaction; nothing else writes it.';
+comment on table identity.active_actors is 'Cache of the active actors with the scopes that they can use now. Triggers of '
+  'actors, scopes and tenants recompute it in the same transaction; nothing else writes it.';
 
 alter table identity.active_actors enable row level security, force row level security;
 
@@ -23,10 +22,10 @@ create policy tenant_isolation on identity.active_actors as restrictive to l9_ag
 create policy scope_access on identity.active_actors for select to l9_agent, l9_admin
   using (caller = (select identity.current_caller()));
 create policy definer_functions on identity.active_actors to l9_owner using (true);
-comment on policy tenant_isolation on identity.active_actors is
-  'The same rule as on actors. Callers have no grant on this table.';
+comment on policy tenant_isolation on identity.active_actors is 'The same rule as on actors. Callers have no grant on this '
+  'table.';
 comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
-comment on policy definer_functions on identity.active_actors is
-  'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
+comment on policy definer_functions on identity.active_actors is 'current_identity() reads the row that limits the claims; '
+  'triggers of actors, scopes and tenants write it.';
 
 -- No role has a grant on this table.

@@ -17,7 +17,6 @@ return
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
       and (k.tool_sets is null
         or nullif(pg_catalog.current_setting('l9.tool_set', true), '') = any (k.tool_sets))));
-comment on function identity.are_claims_valid is
-  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked '
-  'nor expired nor cut down to other tool sets than that of l9.tool_set, the tool being called. Definer: reads identity tables. '
-  'Not executable by callers.';
+comment on function identity.are_claims_valid is 'True if the org and user (if registered) are active and match, and the API key '
+  'belongs to the caller and is neither revoked nor expired nor cut down to other tool sets than that of l9.tool_set, the tool '
+  'being called. Definer: reads identity tables. Not executable by callers.';

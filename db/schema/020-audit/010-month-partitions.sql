@@ -36,15 +36,15 @@ begin
     when from_time is null then 'default'
     else format('for values from (%L) to (%L)', from_time, until_time) end;
 end $$;
-comment on function audit.add_partition is
-  'Creates a partition with row-level security, no grants, and the statement triggers and unsampled columns of its parent, then '
-  'attaches it. Without times it creates the default partition. Not executable by callers.';
+comment on function audit.add_partition is 'Creates a partition with row-level security, no grants, and the statement triggers '
+  'and unsampled columns of its parent, then attaches it. Without times it creates the default partition. Not executable by '
+  'callers.';
 
 create function audit.partition_name(parent regclass, month timestamptz) returns text
 language sql stable set search_path = '' set timezone = 'UTC'
 return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
-comment on function audit.partition_name is
-  'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
+comment on function audit.partition_name is 'Name, in the schema partitions, of the partition of a table for the month of this '
+  'time (in UTC).';
 
 -- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
 -- partition.
@@ -88,10 +88,9 @@ begin
   end loop;
   return created;
 end $$;
-comment on function audit.create_month_partitions is
-  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names '
-  'of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can '
-  'create its partitions.';
+comment on function audit.create_month_partitions is 'Creates the missing partitions for the given number of months (1 to 120, '
+  'in UTC) and the default partition; returns the names of those created. A month whose rows are already in the default '
+  'partition stays there. Definer: only the owner of a table can create its partitions.';
 
 create function audit.require_past_partition(parent regclass, month date) returns text
 language plpgsql stable set search_path = '' set timezone = 'UTC' as $$
@@ -111,9 +110,8 @@ begin
   end if;
   return partition;
 end $$;
-comment on function audit.require_past_partition is
-  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or the month is '
-  'not over, and L9AUT for an operator without an identity. Not executable by callers: the functions that detach and drop '
-  'partitions call it.';
+comment on function audit.require_past_partition is 'Returns the name of the partition of a month that is over. Raises L9VAL if '
+  'the table has no such partition or the month is not over, and L9AUT for an operator without an identity. Not executable by '
+  'callers: the functions that detach and drop partitions call it.';
 grant execute on function audit.create_month_partitions to l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.

@@ -14,9 +14,8 @@ create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, 
 
 -- The planner's statistics would keep sampled texts after their erasure.
 alter table public.audit_query_texts alter column query set statistics 0;
-comment on table public.audit_query_texts is
-  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that '
-  'they can be erased.';
+comment on table public.audit_query_texts is 'Texts of searches, for tenants that keep them (set_query_text_audit). They are '
+  'stored beside audit_log, not in it, so that they can be erased.';
 comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
 comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
 comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
@@ -36,17 +35,17 @@ create policy platform_override on public.audit_query_texts for select to l9_pla
   using ((select identity.allow_and_audit_operator_read('audit_query_texts')));
 create policy definer_functions on public.audit_query_texts to l9_owner using (true);
 comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
-comment on policy user_visibility on public.audit_query_texts is
-  'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
+comment on policy user_visibility on public.audit_query_texts is 'Agents have no grant on this table. With one, an agent would '
+  'not see the searches of other users.';
 comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
-comment on policy platform_override on public.audit_query_texts is
-  'Operators read the texts of every tenant; each read is audited.';
+comment on policy platform_override on public.audit_query_texts is 'Operators read the texts of every tenant; each read is '
+  'audited.';
 comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
 grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, and no role can insert.
 
 create function public.audit_log_query_text(audit_row public.audit_log) returns text language sql stable set search_path = ''
 return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
-comment on function public.audit_log_query_text is
-  'Text of the search, if the tenant keeps these texts and this one was not erased.';
+comment on function public.audit_log_query_text is 'Text of the search, if the tenant keeps these texts and this one was not '
+  'erased.';
 grant execute on function public.audit_log_query_text to l9_admin, l9_platform_admin;

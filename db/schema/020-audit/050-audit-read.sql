@@ -8,8 +8,8 @@ begin atomic
   from public.tenants t
   where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
 end;
-comment on function audit.keep_query_text is
-  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
+comment on function audit.keep_query_text is 'Stores the text of a search if the caller''s tenant keeps these texts. Not '
+  'executable by callers: audit_read() calls it.';
 
 -- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(
@@ -36,7 +36,6 @@ begin
   end if;
   return audit_id;
 end $$;
-comment on function audit.audit_read is
-  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the '
-  'audit row. Definer: writes audit_log. A caller can only add rows about itself.';
+comment on function audit.audit_read is 'Audits a read by the current caller, and keeps the text of a search if the tenant keeps '
+  'these texts; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 grant execute on function audit.audit_read to l9_agent, l9_admin, l9_platform_admin;

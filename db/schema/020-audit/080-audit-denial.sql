@@ -12,8 +12,7 @@ begin atomic
       'tool_name', coalesce(pg_catalog.left(nullif(entry_point, ''), 100), 'unknown'),
       'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
 end;
-comment on function audit.audit_denial is
-  'Audits that the gateway refused a request without an identity (L9AUT), or one beyond a rate limit (L9RAT); `times` counts '
-  'requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if '
-  'nothing names the caller, they are null and unknown. Definer: writes audit_log.';
+comment on function audit.audit_denial is 'Audits that the gateway refused a request without an identity (L9AUT), or one beyond '
+  'a rate limit (L9RAT); `times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid '
+  'signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
 grant execute on function audit.audit_denial to l9_worker;

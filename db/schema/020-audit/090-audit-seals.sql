@@ -23,16 +23,14 @@ create table public.audit_seals (
 );
 
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
-comment on table public.audit_seals is
-  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of the previous '
-  'seal. Its rows are hashed one by one, so that an altered row can be named.';
+comment on table public.audit_seals is 'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions '
+  'wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
 comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
 comment on column public.audit_seals.sealed_at is 'When the seal was made.';
-comment on column public.audit_seals.era is
-  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions '
-  'from the start again.';
-comment on column public.audit_seals.era_after is
-  'Rows of this era occurred after this time, and not after the era_after of the next era.';
+comment on column public.audit_seals.era is 'Number of the database cluster, counted from 1: a restored database lives in a new '
+  'cluster, which numbers its transactions from the start again.';
+comment on column public.audit_seals.era_after is 'Rows of this era occurred after this time, and not after the era_after of the '
+  'next era.';
 comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
 comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
 comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
@@ -54,8 +52,8 @@ create policy platform_override on public.audit_seals for select to l9_platform_
   using ((select identity.allow_and_audit_operator_read('audit_seals')));
 create policy definer_functions on public.audit_seals for select to l9_owner using (true);
 create policy definer_inserts on public.audit_seals for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_seals is
-  'Operators see the seals, which span all tenants; each read is audited.';
+comment on policy platform_override on public.audit_seals is 'Operators see the seals, which span all tenants; each read is '
+  'audited.';
 comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
 comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts.';
 grant select on public.audit_seals to l9_platform_admin;

@@ -11,10 +11,10 @@ create table public.audit_archives (
   archived_by text not null,
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
-comment on table public.audit_archives is
-  'Months of audit_log that were detached, with the number of rows that each seal lost with them.';
-comment on column public.audit_archives.table_name is
-  'Table that was a partition. It stays as a table of its own until a superuser drops it.';
+comment on table public.audit_archives is 'Months of audit_log that were detached, with the number of rows that each seal lost '
+  'with them.';
+comment on column public.audit_archives.table_name is 'Table that was a partition. It stays as a table of its own until a '
+  'superuser drops it.';
 comment on column public.audit_archives.month is 'First day of the month, in UTC.';
 comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
 comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
@@ -33,7 +33,7 @@ create policy platform_override on public.audit_archives for select to l9_platfo
 create policy definer_functions on public.audit_archives for select to l9_owner using (true);
 create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
 comment on policy platform_override on public.audit_archives is 'Operators see what was archived; each read is audited.';
-comment on policy definer_functions on public.audit_archives is
-  'verify_audit() reads which rows were archived, so that it does not report them as missing.';
+comment on policy definer_functions on public.audit_archives is 'verify_audit() reads which rows were archived, so that it does '
+  'not report them as missing.';
 comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
 grant select on public.audit_archives to l9_platform_admin;

@@ -10,9 +10,8 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (audit_row).audit_id, extract(epoch from (audit_row).occurred_at)::text, (audit_row).xid::text,
   (audit_row).operation, (audit_row).table_name, (audit_row).row_id, (audit_row).tenant_id, (audit_row).project_id,
   (audit_row).scope, (audit_row).status, (audit_row).sqlstate, (audit_row).details)::text, 'UTF8'));
-comment on function audit.audit_row_hash is
-  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, '
-  'sqlstate, details]. Times are seconds since 1970.';
+comment on function audit.audit_row_hash is 'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, '
+  'row_id, tenant_id, project_id, scope, status, sqlstate, details]. Times are seconds since 1970.';
 
 create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[]) returns bytea
 language sql immutable parallel safe set search_path = ''
@@ -29,6 +28,6 @@ return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (seal).from_xid::text, (seal).to_xid::text, (seal).row_count, extract(epoch from (seal).first_occurred_at)::text,
   extract(epoch from (seal).last_occurred_at)::text, pg_catalog.encode((seal).rows_hash, 'hex'),
   pg_catalog.encode((seal).previous_hash, 'hex'))::text, 'UTF8'));
-comment on function audit.audit_seal_hash is
-  'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, '
-  'last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
+comment on function audit.audit_seal_hash is 'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, '
+  'row_count, first_occurred_at, last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are '
+  'hexadecimal.';

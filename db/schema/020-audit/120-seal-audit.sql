@@ -54,10 +54,9 @@ begin
   -- After closing an era this never returns 0, because the next era may have rows to seal.
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
 end $$;
-comment on function audit.seal_audit_until is
-  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, 0 if there '
-  'was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() computes the '
-  'horizon.';
+comment on function audit.seal_audit_until is 'Adds one seal, in order, over the unsealed rows of transactions before the '
+  'horizon; returns the number of rows, 0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not '
+  'executable by callers: seal_audit() computes the horizon.';
 
 create function audit.seal_audit(max_rows integer default 10000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -70,10 +69,9 @@ begin
   -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
   return audit.seal_audit_until(pg_snapshot_xmin(pg_current_snapshot()), max_rows);
 end $$;
-comment on function audit.seal_audit is
-  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns how many '
-  'rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads audit_log, writes '
-  'audit_seals.';
+comment on function audit.seal_audit is 'Adds one seal of at most about max_rows rows (whole transactions) over the committed '
+  'rows, in order, and returns how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: '
+  'reads audit_log, writes audit_seals.';
 
 create function audit.is_audit_unsealed() returns boolean
 language sql stable security definer set search_path = ''
@@ -85,8 +83,8 @@ begin atomic
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity'))
     or exists (select from last where last.to_xid > pg_snapshot_xmax(pg_current_snapshot()));
 end;
-comment on function audit.is_audit_unsealed is
-  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read audit_log.';
+comment on function audit.is_audit_unsealed is 'True if there may be rows to seal; it is cheap, for a job that calls it often. '
+  'Definer: jobs cannot read audit_log.';
 
 create function audit.audit_backlog() returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
 language sql stable security definer set search_path = ''
@@ -101,7 +99,6 @@ begin atomic
     limit 100000
   ) as unsealed_rows;
 end;
-comment on function audit.audit_backlog is
-  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when '
-  'the last seal was made. Definer: jobs cannot read audit_log.';
+comment on function audit.audit_backlog is 'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the '
+  'age of the oldest in seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
 grant execute on function audit.seal_audit, audit.is_audit_unsealed, audit.audit_backlog to l9_worker;

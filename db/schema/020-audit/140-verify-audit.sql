@@ -3,26 +3,25 @@
 create type public.audit_verification as (
   ok boolean, seals bigint, rows bigint, unsealed bigint, archived bigint, broken_seal bigint, broken_row uuid, reason text,
   head text, last_seal bigint, is_complete boolean);
-comment on type public.audit_verification is
-  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
-comment on column public.audit_verification.ok is
-  'False if a row or seal was altered, removed or added; the other columns say which.';
+comment on type public.audit_verification is 'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; '
+  'the chain itself is one for all tenants.';
+comment on column public.audit_verification.ok is 'False if a row or seal was altered, removed or added; the other columns say '
+  'which.';
 comment on column public.audit_verification.seals is 'Number of seals that were checked.';
 comment on column public.audit_verification.rows is 'Number of rows that were checked against their seals.';
-comment on column public.audit_verification.unsealed is
-  'Number of rows that are too new to be sealed; null if the end of the chain was not reached.';
-comment on column public.audit_verification.archived is
-  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were not '
-  'read. Null for an admin of a tenant.';
+comment on column public.audit_verification.unsealed is 'Number of rows that are too new to be sealed; null if the end of the '
+  'chain was not reached.';
+comment on column public.audit_verification.archived is 'Number of rows of these seals that lie in detached partitions: the '
+  'chain still covers their hashes, but the rows were not read. Null for an admin of a tenant.';
 comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
-comment on column public.audit_verification.broken_row is
-  'First row that was changed, if it is a single row and the caller may know of it.';
+comment on column public.audit_verification.broken_row is 'First row that was changed, if it is a single row and the caller may '
+  'know of it.';
 comment on column public.audit_verification.reason is 'What is wrong.';
-comment on column public.audit_verification.head is
-  'Hash of the newest seal. Store it outside the database, and pass it to a later verify_audit.';
+comment on column public.audit_verification.head is 'Hash of the newest seal. Store it outside the database, and pass it to a '
+  'later verify_audit.';
 comment on column public.audit_verification.last_seal is 'Last seal that was checked.';
-comment on column public.audit_verification.is_complete is
-  'False if max_rows was reached; continue with after_seal => last_seal.';
+comment on column public.audit_verification.is_complete is 'False if max_rows was reached; continue with after_seal => '
+  'last_seal.';
 
 -- Compares the seal with its own hash first. A full join of its rows with the sealed hashes then tells which row was
 -- altered, removed or added.
@@ -86,8 +85,8 @@ begin
     broken_row := null;
   end if;
 end $$;
-comment on function audit.audit_seal_problem is
-  'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
+comment on function audit.audit_seal_problem is 'Compares a seal with its own hash and with its rows. reason is null if nothing '
+  'is wrong.';
 
 -- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
 -- that is broken.
@@ -184,9 +183,8 @@ begin
   result.ok := result.reason is null;
   return result;
 end $$;
-comment on function public.verify_audit is
-  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of audit_head, '
-  'stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split '
-  'the check of a large log. For admins; one of a tenant learns nothing of other tenants'' rows. Definer: reads audit_log of '
-  'every tenant, and audit_seals.';
+comment on function public.verify_audit is 'Checks the audit log against its seals: those between the times from and to, or all. '
+  'head: an earlier hash of audit_head, stored outside the database; if it is no longer in the chain, the end of the chain was '
+  'removed. after_seal and max_rows split the check of a large log. For admins; one of a tenant learns nothing of other '
+  'tenants'' rows. Definer: reads audit_log of every tenant, and audit_seals.';
 grant execute on function public.verify_audit to l9_admin, l9_platform_admin;

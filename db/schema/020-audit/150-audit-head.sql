@@ -14,7 +14,6 @@ begin
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
 end $$;
-comment on function public.audit_head is
-  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier '
-  'row was removed. Definer: admins of a tenant cannot read audit_seals.';
+comment on function public.audit_head is 'The newest seal of the chain. Store its hash outside the database: with it, '
+  'verify_audit() can prove later that no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
 grant execute on function public.audit_head to l9_admin, l9_platform_admin;

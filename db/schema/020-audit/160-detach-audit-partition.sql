@@ -51,8 +51,8 @@ begin
     'detached', detached.table_name, 'rows', detached.row_count));
   return detached;
 end $$;
-comment on function public.detach_audit_partition is
-  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, '
-  'for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because '
-  'erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
+comment on function public.detach_audit_partition is 'Detaches a past, sealed month of audit_log. It remains as the table '
+  'partitions.audit_log_YYYY_MM, unreadable and append-only, for a superuser to dump and drop; verify_audit() knows the number '
+  'of its rows. The texts of its searches are deleted, because erasure could no longer find them. Audited. Definer: only the '
+  'owner of a table can detach its partitions.';
 grant execute on function public.detach_audit_partition to l9_platform_admin;

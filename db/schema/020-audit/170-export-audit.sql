@@ -19,8 +19,8 @@ begin
   end if;
   perform audit.write_audit('EXPORT', 'audit_log', details => details - 'org_id' - 'user_id');
 end $$;
-comment on function audit.audit_export is
-  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
+comment on function audit.audit_export is 'Audits an export of the audit log by the current caller. Definer: writes audit_log. '
+  'An admin can only add rows about itself.';
 
 -- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(
@@ -73,10 +73,9 @@ begin
     'from', export_audit."from", 'to', page."to", 'after', after, 'rows', jsonb_array_length(page.rows))));
   return page;
 end $$;
-comment on function public.export_audit is
-  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). '
-  'after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of '
-  'the same export. For admins.';
+comment on function public.export_audit is 'A page of the audit log, as far as the caller can read it, in order of time, from '
+  '(inclusive) to (exclusive; by default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page '
+  'writes an audit row EXPORT, which is not part of the same export. For admins.';
 grant execute on function audit.audit_export to l9_admin, l9_platform_admin;
 
 grant execute on function public.export_audit to l9_admin, l9_platform_admin;

@@ -3,14 +3,13 @@
 create type administration.administrator as (
   target_tenant_id uuid, own_tenant_id uuid, caller text, org_id uuid, user_id uuid, is_operator boolean, readable_scopes text[],
   writable_scopes text[], projects text[], can_clean_up boolean);
-comment on type administration.administrator is
-  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
+comment on type administration.administrator is 'The administrator, the target tenant, and the most it may grant. Scopes are {*} '
+  'only if it has all current and future scopes.';
 
 create function administration.is_owner() returns boolean language sql stable parallel safe set search_path = ''
 return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-comment on function administration.is_owner is
-  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs '
-  'as the owner.';
+comment on function administration.is_owner is 'True if the session has the rights of l9_owner (a DBA in psql); false for every '
+  'other role, even inside a function that runs as the owner.';
 
 -- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants
 -- what it has.
@@ -55,9 +54,8 @@ begin
   admin.can_clean_up := me.can_clean_up;
   return admin;
 end $$;
-comment on function administration.require_administrator is
-  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and '
-  'the owner in psql for any. Else raises L9AUT or L9SCP.';
+comment on function administration.require_administrator is 'Returns the administrator of this tenant (of the caller''s own, if '
+  'none is named): an admin for its own tenant, operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
 
 create function administration.require_operator() returns administration.administrator
 language plpgsql stable set search_path = '' as $$
@@ -79,5 +77,5 @@ begin
       'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
 end $$;
-comment on function administration.require_whole_token is
-  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
+comment on function administration.require_whole_token is 'Raises L9SCP if the administrator''s token is limited: the change '
+  'would affect more than its scopes and projects.';

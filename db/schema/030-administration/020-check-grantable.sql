@@ -24,8 +24,8 @@ begin
     perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
   end if;
 end $$;
-comment on function administration.check_grantable is
-  'Raises L9SCP unless the administrator has all of these permissions itself.';
+comment on function administration.check_grantable is 'Raises L9SCP unless the administrator has all of these permissions '
+  'itself.';
 
 create function administration.check_scope_list(tenant_id uuid, field text, list text[]) returns text[]
 language plpgsql stable set search_path = '' as $$
@@ -45,8 +45,8 @@ begin
   end if;
   return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
 end $$;
-comment on function administration.check_scope_list is
-  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
+comment on function administration.check_scope_list is 'Returns a list of scopes sorted and without duplicates, or {*} if it '
+  'contains *. Raises L9VAL if a scope is not registered.';
 
 create function administration.check_call_limit(field text, calls integer) returns void
 language plpgsql stable set search_path = '' as $$
@@ -59,6 +59,5 @@ comment on function administration.check_call_limit is 'Raises L9VAL if this is 
 
 create function administration.raise_not_found(field text) returns void language sql immutable parallel safe set search_path = ''
 return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
-comment on function administration.raise_not_found is
-  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells '
-  'the two apart.';
+comment on function administration.raise_not_found is 'Raises L9OWN for an org, user, scope, actor or key that does not exist or '
+  'belongs to another tenant; the error never tells the two apart.';

@@ -16,9 +16,8 @@ begin
   perform identity.seed_tenant(created.tenant_id);
   return created;
 end $$;
-comment on function public.create_tenant is
-  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, '
-  'L9AUT. Definer: identity tables change through functions only.';
+comment on function public.create_tenant is 'Creates a tenant with the scopes developer, l-private and global and the actors L '
+  'and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_tenant_active(tenant_id uuid, is_active boolean) returns public.tenants
 language plpgsql volatile set search_path = '' as $$
@@ -39,15 +38,12 @@ end $$;
 comment on function administration.set_tenant_active is 'Implements deactivate_tenant() and reactivate_tenant().';
 
 create function public.deactivate_tenant(tenant_id uuid) returns public.tenants
-language sql volatile security definer set search_path = ''
-return administration.set_tenant_active(tenant_id, false);
-comment on function public.deactivate_tenant is
-  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for '
-  'their own tenant. Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_tenant_active(tenant_id, false);
+comment on function public.deactivate_tenant is 'From the next request on no caller of this tenant has an identity, whatever its '
+  'token or key says. For operators; not for their own tenant. Definer: identity tables change through functions only.';
 
 create function public.reactivate_tenant(tenant_id uuid) returns public.tenants
-language sql volatile security definer set search_path = ''
-return administration.set_tenant_active(tenant_id, true);
-comment on function public.reactivate_tenant is
-  'Undoes deactivate_tenant(). For operators. Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_tenant_active(tenant_id, true);
+comment on function public.reactivate_tenant is 'Undoes deactivate_tenant(). For operators. Definer: identity tables change '
+  'through functions only.';
 grant execute on function public.create_tenant, public.deactivate_tenant, public.reactivate_tenant to l9_platform_admin;

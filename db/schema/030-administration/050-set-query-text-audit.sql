@@ -13,8 +13,7 @@ begin
   update public.tenants t set audits_query_text = enabled where t.tenant_id = admin.target_tenant_id returning * into changed;
   return changed;
 end $$;
-comment on function public.set_query_text_audit is
-  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to read. Texts that '
-  'are already stored are kept. For admins with an unlimited token. Audited. Definer: identity tables change through functions '
-  'only.';
+comment on function public.set_query_text_audit is 'Sets whether the texts of searches are kept for the tenant (by default the '
+  'caller''s own), for its admins to read. Texts that are already stored are kept. For admins with an unlimited token. Audited. '
+  'Definer: identity tables change through functions only.';
 grant execute on function public.set_query_text_audit to l9_admin, l9_platform_admin;

@@ -18,8 +18,8 @@ begin
   where t.tenant_id = admin.target_tenant_id returning t.* into changed;
   return changed;
 end $$;
-comment on function public.set_tenant_limits is
-  'Changes how many reads and writes a minute the gateway admits from all callers of a tenant together (by default the caller''s '
-  'own tenant); null leaves a limit unchanged. The limits of its actors are set by register_actor(). For operators, because '
-  'tenants share a server. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.set_tenant_limits is 'Changes how many reads and writes a minute the gateway admits from all callers '
+  'of a tenant together (by default the caller''s own tenant); null leaves a limit unchanged. The limits of its actors are set '
+  'by register_actor(). For operators, because tenants share a server. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: identity '
+  'tables change through functions only.';
 grant execute on function public.set_tenant_limits to l9_platform_admin;

@@ -18,9 +18,8 @@ begin
   end if;
   return created;
 end $$;
-comment on function public.create_org is
-  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. Errors: L9VAL, '
-  'L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.create_org is 'Registers an org, under the id that an identity provider uses for it or a new one. For '
+  'admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean) returns public.orgs
 language plpgsql volatile set search_path = '' as $$
@@ -42,14 +41,11 @@ end $$;
 comment on function administration.set_org_active is 'Implements deactivate_org() and reactivate_org().';
 
 create function public.deactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, false);
-comment on function public.deactivate_org is
-  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the '
-  'org is not registered. Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_org_active(org_id, tenant_id, false);
+comment on function public.deactivate_org is 'From the next request on a token or key that names this org has no identity. For '
+  'admins of the tenant. Raises L9OWN if the org is not registered. Definer: identity tables change through functions only.';
 
 create function public.reactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
-language sql volatile security definer set search_path = ''
-return administration.set_org_active(org_id, tenant_id, true);
+language sql volatile security definer set search_path = '' return administration.set_org_active(org_id, tenant_id, true);
 comment on function public.reactivate_org is 'Undoes deactivate_org(). Definer: identity tables change through functions only.';
 grant execute on function public.create_org, public.deactivate_org, public.reactivate_org to l9_admin, l9_platform_admin;

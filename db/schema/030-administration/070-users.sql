@@ -22,10 +22,9 @@ begin
   end if;
   return created;
 end $$;
-comment on function public.create_user is
-  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim '
-  'that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through '
-  'functions only.';
+comment on function public.create_user is 'Registers a user, under the id that an identity provider uses for it or a new one. If '
+  'an org is given, only tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. '
+  'Definer: identity tables change through functions only.';
 
 create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean) returns public.users
 language plpgsql volatile set search_path = '' as $$
@@ -47,14 +46,11 @@ end $$;
 comment on function administration.set_user_active is 'Implements deactivate_user() and reactivate_user().';
 
 create function public.deactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
-language sql volatile security definer set search_path = ''
-return administration.set_user_active(user_id, tenant_id, false);
-comment on function public.deactivate_user is
-  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the '
-  'user is not registered. Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_user_active(user_id, tenant_id, false);
+comment on function public.deactivate_user is 'From the next request on a token or key that names this user has no identity. For '
+  'admins of the tenant. Raises L9OWN if the user is not registered. Definer: identity tables change through functions only.';
 
 create function public.reactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
-language sql volatile security definer set search_path = ''
-return administration.set_user_active(user_id, tenant_id, true);
+language sql volatile security definer set search_path = '' return administration.set_user_active(user_id, tenant_id, true);
 comment on function public.reactivate_user is 'Undoes deactivate_user(). Definer: identity tables change through functions only.';
 grant execute on function public.create_user, public.deactivate_user, public.reactivate_user to l9_admin, l9_platform_admin;

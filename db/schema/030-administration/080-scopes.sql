@@ -28,10 +28,9 @@ begin
   end if;
   return registered;
 end $$;
-comment on function public.register_scope is
-  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; register_actor() '
-  'gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
-  'functions only.';
+comment on function public.register_scope is 'Adds a scope to a tenant, or changes its description. At first only actors with '
+  'every scope can read it; register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
+  'Definer: identity tables change through functions only.';
 
 create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean) returns public.scopes
 language plpgsql volatile set search_path = '' as $$
@@ -50,15 +49,12 @@ end $$;
 comment on function administration.set_scope_active is 'Implements deactivate_scope() and reactivate_scope().';
 
 create function public.deactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
-language sql volatile security definer set search_path = ''
-return administration.set_scope_active(scope, tenant_id, false);
-comment on function public.deactivate_scope is
-  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the '
-  'tenant. Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_scope_active(scope, tenant_id, false);
+comment on function public.deactivate_scope is 'From the next statement on no caller of the tenant can read or write this scope; '
+  'its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
 
 create function public.reactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
-language sql volatile security definer set search_path = ''
-return administration.set_scope_active(scope, tenant_id, true);
-comment on function public.reactivate_scope is
-  'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_scope_active(scope, tenant_id, true);
+comment on function public.reactivate_scope is 'Undoes deactivate_scope(). Definer: identity tables change through functions '
+  'only.';
 grant execute on function public.register_scope, public.deactivate_scope, public.reactivate_scope to l9_admin, l9_platform_admin;

@@ -110,9 +110,8 @@ begin
   end if;
   return actor;
 end $$;
-comment on function public.register_actor is
-  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An empty '
-  'default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of each of its keys. '
-  'Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity '
-  'tables change through functions only.';
+comment on function public.register_actor is 'Registers an actor, by default one like C, or changes the given properties of one, '
+  'but never its creator. An empty default_project removes it. max_*: upper bounds of what it gives to its own text. '
+  '*_per_minute: limits of each of its keys. Nobody grants more than it has, or changes its own actor. For admins. Errors: '
+  'L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;

@@ -22,15 +22,12 @@ end $$;
 comment on function administration.set_actor_active is 'Implements deactivate_actor() and reactivate_actor().';
 
 create function public.deactivate_actor(caller text, tenant_id uuid default null) returns public.actors
-language sql volatile security definer set search_path = ''
-return administration.set_actor_active(caller, tenant_id, false);
-comment on function public.deactivate_actor is
-  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. '
-  'Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_actor_active(caller, tenant_id, false);
+comment on function public.deactivate_actor is 'The next request of this actor fails, whatever its token or key says. For admins '
+  'of the tenant; not for their own actor. Definer: identity tables change through functions only.';
 
 create function public.reactivate_actor(caller text, tenant_id uuid default null) returns public.actors
-language sql volatile security definer set search_path = ''
-return administration.set_actor_active(caller, tenant_id, true);
-comment on function public.reactivate_actor is
-  'Undoes deactivate_actor(). Definer: identity tables change through functions only.';
+language sql volatile security definer set search_path = '' return administration.set_actor_active(caller, tenant_id, true);
+comment on function public.reactivate_actor is 'Undoes deactivate_actor(). Definer: identity tables change through functions '
+  'only.';
 grant execute on function public.deactivate_actor, public.reactivate_actor to l9_admin, l9_platform_admin;

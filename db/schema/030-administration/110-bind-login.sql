@@ -32,9 +32,8 @@ begin
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   return actor;
 end $$;
-comment on function public.bind_login is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its statements end after '
-  '30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, unless a session sets other limits '
-  'for itself. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: '
-  'L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.bind_login is 'Binds a database login to this actor: its sessions are always this actor, whatever '
+  'claims they set. Its statements end after 30 seconds, its waits for a lock after 5, and a transaction that is left open after '
+  '60, unless a session sets other limits for itself. A null login removes the binding. For operators, because all tenants share '
+  'the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.bind_login to l9_platform_admin;

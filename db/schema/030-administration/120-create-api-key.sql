@@ -25,8 +25,8 @@ return administration.check_grantable(
     else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).writable_scopes))
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
-comment on function administration.check_key_grantable is
-  'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
+comment on function administration.check_key_grantable is 'Raises L9SCP unless the administrator has all permissions of a key of '
+  'this actor with these limits.';
 
 -- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(
@@ -85,9 +85,8 @@ begin
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
   return created;
 end $$;
-comment on function public.create_api_key is
-  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools of tool_sets '
-  '(core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming one. It cannot do more '
-  'than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
-  'functions only.';
+comment on function public.create_api_key is 'Creates an MCP key for an actor and returns it, only this once. It is limited to '
+  'scopes, projects and the tools of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is '
+  'saved without naming one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, '
+  'L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.create_api_key to l9_admin, l9_platform_admin;

@@ -21,7 +21,6 @@ begin
   end if;
   return old_key;
 end $$;
-comment on function public.revoke_api_key is
-  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if '
-  'there is no such key. Definer: identity tables change through functions only.';
+comment on function public.revoke_api_key is 'From the next request on this key is refused. Revoking it again changes nothing. '
+  'For admins of the tenant. Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
 grant execute on function public.revoke_api_key to l9_admin, l9_platform_admin;

@@ -13,8 +13,8 @@ return case
        and a.role <> identity.current_role_name()),
     'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
 end;
-comment on function administration.explain_refusal is
-  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
+comment on function administration.explain_refusal is 'Explains why act_as() gives no identity. Definer: reads actors, and '
+  'reveals them only to sessions whose claims are trusted.';
 
 -- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
 -- identity.
@@ -50,8 +50,7 @@ begin
     coalesce(nullif(array_to_string(me.writable_scopes, ', '), ''), 'nothing'),
     coalesce(nullif(array_to_string(me.projects, ', '), ''), 'none'));
 end $$;
-comment on function public.act_as is
-  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in '
-  'the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of '
-  'l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
+comment on function public.act_as is 'For psql, after `begin; set local role …`: for the rest of the transaction the session has '
+  'the permissions of that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that '
+  'role. It grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
 grant execute on function administration.explain_refusal, public.act_as to l9_agent, l9_admin, l9_platform_admin;

@@ -31,8 +31,7 @@ return pg_catalog.jsonb_build_object(
       'tool_sets', k.tool_sets, 'expires_at', k.expires_at)), '[]')
     from public.api_keys k join identity.api_key_hashes h on h.key_id = k.key_id
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
-comment on function administration.identity_directory is
-  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active '
-  'actors and tenants with their limits of calls, scopes, orgs, inactive or org-bound users, and the hashes of valid API keys. '
-  'Definer: reads the identity tables. For l9_worker, never for callers.';
+comment on function administration.identity_directory is 'All identities that the gateway can accept, for its cache, so that it '
+  'refuses unknown callers without a database call: active actors and tenants with their limits of calls, scopes, orgs, inactive '
+  'or org-bound users, and the hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
 grant execute on function administration.identity_directory to l9_worker;

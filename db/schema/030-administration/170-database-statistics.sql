@@ -10,9 +10,9 @@ begin atomic
   select 'table', coalesce(sum(t.heap_blks_hit), 0)::bigint, coalesce(sum(t.heap_blks_read), 0)::bigint
   from pg_catalog.pg_statio_user_tables t;
 end;
-comment on function administration.block_reads is
-  'How many blocks of indexes and of tables were found in the page cache of PostgreSQL, and how many had to be read, since its '
-  'statistics were reset. Definer: counters that tell about hidden rows are revoked from every role but the owner.';
+comment on function administration.block_reads is 'How many blocks of indexes and of tables were found in the page cache of '
+  'PostgreSQL, and how many had to be read, since its statistics were reset. Definer: counters that tell about hidden rows are '
+  'revoked from every role but the owner.';
 
 create function administration.table_sizes() returns table (table_name text, table_bytes bigint, index_bytes bigint)
 language sql stable security definer set search_path = ''
@@ -27,7 +27,6 @@ begin atomic
     and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
   group by 1;
 end;
-comment on function administration.table_sizes is
-  'Size in bytes of each table and of all its indexes; a partitioned table counts with its partitions. Definer: sizes, which '
-  'tell about hidden rows, are revoked from every role but the owner.';
+comment on function administration.table_sizes is 'Size in bytes of each table and of all its indexes; a partitioned table '
+  'counts with its partitions. Definer: sizes, which tell about hidden rows, are revoked from every role but the owner.';
 grant execute on function administration.block_reads, administration.table_sizes to l9_worker;

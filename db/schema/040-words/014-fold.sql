@@ -36,9 +36,8 @@ begin
   end if;
   return normalize(content, nfc);
 end $$;
-comment on function words.fold is
-  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, weissbier for '
-  'Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
+comment on function words.fold is 'A text in lower case, with plain letters in the place of those with accents and other marks: '
+  'jurgen for Jürgen, weissbier for Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
 
 create function words.plain_forms(content text) returns table (written text, plain text)
 language sql immutable parallel safe set search_path = ''
@@ -60,6 +59,6 @@ begin atomic
     as w (written, plain, folded)
   where f.once <> f.spelt and w.plain <> w.folded;
 end;
-comment on function words.plain_forms is
-  'The words of a text that have plain forms, in lower case, with each of these: both forms of fold().';
+comment on function words.plain_forms is 'The words of a text that have plain forms, in lower case, with each of these: both '
+  'forms of fold().';
 grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;

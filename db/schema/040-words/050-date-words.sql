@@ -22,7 +22,6 @@ return case when pg_catalog.isfinite(event_time) then (
       [date.month] as name
   ) month)
 end;
-comment on function words.date_words is
-  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" finds it. They '
-  'have no positions, so each counts as occurring once. Null if the time is infinite.';
+comment on function words.date_words is 'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May '
+  '2023" or "2023-05-12" finds it. They have no positions, so each counts as occurring once. Null if the time is infinite.';
 grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -2,13 +2,12 @@
 -- that look at earlier versions.
 
 create function words.max_piece_characters() returns integer language sql immutable parallel safe return 8192;
-comment on function words.max_piece_characters is
-  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
+comment on function words.max_piece_characters is 'How many characters are parsed into words at once: a longer text may have '
+  'more words than fit into one tsvector.';
 
 create function words.max_lexemes() returns integer language sql immutable parallel safe return 25000;
-comment on function words.max_lexemes is
-  'When to leave out the rest of a long content: once it has this many different words. words.index_text() of 46,000 would not '
-  'fit into one tsvector.';
+comment on function words.max_lexemes is 'When to leave out the rest of a long content: once it has this many different words. '
+  'words.index_text() of 46,000 would not fit into one tsvector.';
 
 create function words.max_word_bytes() returns integer language sql immutable parallel safe return 2000;
 comment on function words.max_word_bytes is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
@@ -57,8 +56,7 @@ return case
     when octet_length(content) <= words.max_word_bytes() then words.parse(content, language, is_query => false)
     else words.of_content(content, language)
   end || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
-comment on function words.of_memory is
-  'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a content with too '
-  'many words, the end is left out.';
+comment on function words.of_memory is 'The words by which a memory is found: those of its content and, for a message, the date '
+  'of the event. Of a content with too many words, the end is left out.';
 grant execute on function words.max_piece_characters, words.max_lexemes, words.max_word_bytes, words.of_content, words.of_memory
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;

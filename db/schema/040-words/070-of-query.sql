@@ -8,9 +8,8 @@ return array(
   from pg_catalog.unnest(words.parse(pg_catalog.left(query, words.max_piece_characters()), language, is_query => true)) as w
   -- Whole identifiers have no positions. They are rare words, so they come first.
   order by w.positions[1] nulls first, w.lexeme collate "C");
-comment on function words.of_query is
-  'The different words of a query as of_memory() writes them, without stop words: whole identifiers, then the others in the '
-  'order of their first occurrence.';
+comment on function words.of_query is 'The different words of a query as of_memory() writes them, without stop words: whole '
+  'identifiers, then the others in the order of their first occurrence.';
 
 create function words.of_query_in(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -20,8 +19,8 @@ return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query
   cross join lateral pg_catalog.unnest(words.of_query(query, l.language)) with ordinality as w (lexeme, place)
   group by w.lexeme order by min(w.place), w.lexeme collate "C")
 end;
-comment on function words.of_query_in is
-  'The words of a query in each of several languages, so that it matches memories in any of them.';
+comment on function words.of_query_in is 'The words of a query in each of several languages, so that it matches memories in any '
+  'of them.';
 
 create function words.forms_in_query(query text, languages text[]) returns table (lexeme text, forms text[])
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
@@ -43,8 +42,7 @@ begin atomic
   select m.lexeme, pg_catalog.array_agg(distinct other.lexeme)
   from members m join members other on other.written = m.written group by m.lexeme;
 end;
-comment on function words.forms_in_query is
-  'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms of its word. '
-  'Whoever has one of them has the word.';
+comment on function words.forms_in_query is 'The words of a query, in any of the languages, that have other forms, as written '
+  'and plain, each with all forms of its word. Whoever has one of them has the word.';
 grant execute on function words.of_query, words.of_query_in, words.forms_in_query to l9_agent, l9_admin, l9_platform_admin,
   l9_worker;

@@ -6,9 +6,8 @@ language sql immutable parallel safe strict
 -- Without a search_path the call is inlined.
 -- Digits alone: a text parser takes four times as long over words of letters and digits.
 return (2147483648 + pg_catalog.hashtext(lexeme))::text;
-comment on function words.index_token is
-  'A word as the index of words holds it: its hash as a number without a sign, which a text parser takes for one word. Two words '
-  'may share a token; a search compares the words themselves.';
+comment on function words.index_token is 'A word as the index of words holds it: its hash as a number without a sign, which a '
+  'text parser takes for one word. Two words may share a token; a search compares the words themselves.';
 
 create function words.index_text(words tsvector) returns text language sql immutable parallel safe set search_path = ''
 return (
@@ -18,13 +17,12 @@ return (
       words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
     else words.index_token(w.lexeme) || ' ' end, ''), '')
   from pg_catalog.unnest(index_text.words) as w);
-comment on function words.index_text is
-  'The text that a BM25 index with text_config simple indexes: the index_token() of each word, as often as the word occurs.';
+comment on function words.index_text is 'The text that a BM25 index with text_config simple indexes: the index_token() of each '
+  'word, as often as the word occurs.';
 
 create function words.length(words tsvector) returns integer language sql immutable parallel safe set search_path = ''
 return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer
   from pg_catalog.unnest(length.words) as w);
-comment on function words.length is
-  'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, as they do in '
-  'a search.';
+comment on function words.length is 'How many words a text has, stop words excepted. Words without positions, such as those of '
+  'the date, count once, as they do in a search.';
 grant execute on function words.index_token, words.index_text, words.length to l9_agent, l9_admin, l9_platform_admin, l9_worker;

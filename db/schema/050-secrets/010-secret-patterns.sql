@@ -2,13 +2,13 @@
 -- find_in_text() and redact_text() compare texts with them.
 
 create function secrets.max_expression_bytes() returns integer language sql immutable parallel safe return 2000;
-comment on function secrets.max_expression_bytes is
-  'The longest regular expression of a tenant''s pattern or exception, in bytes.';
+comment on function secrets.max_expression_bytes is 'The longest regular expression of a tenant''s pattern or exception, in '
+  'bytes.';
 
 create function secrets.is_pattern_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[a-z][a-z0-9-]{0,62}$';
-comment on function secrets.is_pattern_name is
-  'True if a pattern may have this name: lower-case letters, digits and -, at most 63.';
+comment on function secrets.is_pattern_name is 'True if a pattern may have this name: lower-case letters, digits and -, at most '
+  '63.';
 
 create table public.secret_patterns (
   pattern_id uuid primary key default uuidv7(),
@@ -34,29 +34,25 @@ create table public.secret_patterns (
     'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
-comment on table public.secret_patterns is
-  'Patterns of secrets: the built-in ones (tenant_id is null) and those that the administrators of a tenant added with '
-  'register_secret_pattern().';
+comment on table public.secret_patterns is 'Patterns of secrets: the built-in ones (tenant_id is null) and those that the '
+  'administrators of a tenant added with register_secret_pattern().';
 comment on column public.secret_patterns.pattern_id is 'Id of the pattern.';
-comment on column public.secret_patterns.tenant_id is
-  'The tenant that added the pattern; null for a built-in one, which holds for all.';
-comment on column public.secret_patterns.name is
-  'The name that an error and a redacted text give: lower-case letters, digits and -.';
+comment on column public.secret_patterns.tenant_id is 'The tenant that added the pattern; null for a built-in one, which holds '
+  'for all.';
+comment on column public.secret_patterns.name is 'The name that an error and a redacted text give: lower-case letters, digits '
+  'and -.';
 comment on column public.secret_patterns.finds is 'What the pattern finds.';
-comment on column public.secret_patterns.expression is
-  'A regular expression of PostgreSQL. If it has a capturing group, that is the secret; else the whole match is.';
-comment on column public.secret_patterns.keywords is
-  'Texts, in the same case, one of which stands in every match, within or beside 20 or more letters, digits, - and _ in a row: '
-  'other texts need no second look. Null if there is no such text.';
-comment on column public.secret_patterns.hint is
-  'A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the pattern is tried '
-  'on every text that needs a second look.';
-comment on column public.secret_patterns.verification is
-  'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, or has a '
-  'valid check digit.';
-comment on column public.secret_patterns.severity is
-  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions and '
-  'by find_secrets(). session: looked for only in sessions, which fail closed.';
+comment on column public.secret_patterns.expression is 'A regular expression of PostgreSQL. If it has a capturing group, that is '
+  'the secret; else the whole match is.';
+comment on column public.secret_patterns.keywords is 'Texts, in the same case, one of which stands in every match, within or '
+  'beside 20 or more letters, digits, - and _ in a row: other texts need no second look. Null if there is no such text.';
+comment on column public.secret_patterns.hint is 'A quick regular expression that matches wherever the pattern does, for a '
+  'pattern without keywords. Null: the pattern is tried on every text that needs a second look.';
+comment on column public.secret_patterns.verification is 'What a match must pass beside: that it is no placeholder, that it '
+  'looks like the value of a password, is random, or has a valid check digit.';
+comment on column public.secret_patterns.severity is 'credential: guarded in every tenant. personal: guarded only where the '
+  'tenant sets it. strict: looked for only in sessions and by find_secrets(). session: looked for only in sessions, which fail '
+  'closed.';
 comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';

@@ -10,14 +10,12 @@ comment on type secrets.token_format is 'The format of a provider''s tokens.';
 comment on column secrets.token_format.pattern is 'The name of the pattern that finds it. Several formats may share one.';
 comment on column secrets.token_format.provider is 'What it is a token of.';
 comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
-comment on column secrets.token_format.body is
-  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The '
-  'alphabets are those of alphabet().';
-comment on column secrets.token_format.markers is
-  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.';
-comment on column secrets.token_format.verification is
-  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters '
-  'are a checksum, which proves it.';
+comment on column secrets.token_format.body is 'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet '
+  'shortest+}, and the characters between them. The alphabets are those of alphabet().';
+comment on column secrets.token_format.markers is 'Texts, one of which stands in every token; null if these are the starts, '
+  'empty if they are too short to look for.';
+comment on column secrets.token_format.verification is 'What a match must pass besides, as in secret_patterns; null if it must '
+  'only be no placeholder. crc32: its last six characters are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
 -- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
@@ -182,9 +180,8 @@ begin atomic
     ('honeycomb-key', 'Honeycomb', '{hcaik_,hcbik_,hcalk_,hcblk_}', '{base36 32+}', null, null, 'Honeycomb, API keys'),
     ('prefect-key', 'Prefect', '{pnu_,pnb_}', '{base62 36}', null, 'random token', 'Prefect, API keys');
 end;
-comment on function secrets.token_formats is
-  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how '
-  'many, and its checksum if that is published.';
+comment on function secrets.token_formats is 'The formats of the tokens of providers, from their own documentation: how a token '
+  'begins, which characters follow and how many, and its checksum if that is published.';
 
 create function secrets.alphabet(name text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -204,8 +201,8 @@ return '[' || case substring(name from '^[a-z0-9]+')
   when 'base64url' then 'A-Za-z0-9+/_'
 end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
   || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
-comment on function secrets.alphabet is
-  'A regular expression for one character of an alphabet by its name, which signs may follow.';
+comment on function secrets.alphabet is 'A regular expression for one character of an alphabet by its name, which signs may '
+  'follow.';
 
 create function secrets.expression_of(format secrets.token_format) returns text
 language sql immutable parallel safe set search_path = ''
@@ -232,10 +229,10 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.cardinality(format.starts) = 0 or (
   select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6)
   from pg_catalog.unnest(format.starts) as s);
-comment on function secrets.begins_a_word is
-  'True if the tokens of a format begin with so few characters that they must not stand within a word.';
+comment on function secrets.begins_a_word is 'True if the tokens of a format begin with so few characters that they must not '
+  'stand within a word.';
 
 create function secrets.keywords_of(format secrets.token_format) returns text[] language sql immutable parallel safe
 return nullif(coalesce(format.markers, format.starts), '{}');
-comment on function secrets.keywords_of is
-  'Texts, one of which stands in every token of a format; null if they are too short to look for.';
+comment on function secrets.keywords_of is 'Texts, one of which stands in every token of a format; null if they are too short to '
+  'look for.';

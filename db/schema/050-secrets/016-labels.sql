@@ -7,8 +7,8 @@ return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe
   || '|wachtwoord|has[lł][oaeu]|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od'
   || '|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς|[пП]арол|ПАРОЛ|лозинк'
   || '|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
-comment on function secrets.labels_of_passwords is
-  'A regular expression for the word password in the languages that most callers write.';
+comment on function secrets.labels_of_passwords is 'A regular expression for the word password in the languages that most '
+  'callers write.';
 
 create function secrets.labels_of_tokens() returns text language sql immutable parallel safe
 return '(?:(?:api|access|secret|private|auth|account|master|signing|encryption)[ _-]?key|secret|token|credentials?)';
@@ -25,9 +25,9 @@ return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6
   || '|[ \t]+(?=["''`«„“‘]))'
   || '[*_]{0,3}(?:\\[nrt]|\s|</?[a-z][a-z0-9]{0,9}>){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
-comment on function secrets.labelled_value is
-  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: …, also with '
-  'a line break or the border of a table between them. Its capturing group is the value.';
+comment on function secrets.labelled_value is 'A regular expression for a label, up to six words, a sign or verb, and a value, '
+  'as in **Password** for staging: …, also with a line break or the border of a table between them. Its capturing group is the '
+  'value.';
 
 create function secrets.labelled_passwords() returns text
 language sql immutable parallel safe
@@ -82,9 +82,8 @@ return (
     'machine\s+[^\s]+\s+login\s+[^\s]+\s+password\s+',
     '(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\*):(?:5432|5433|6432|\*):[^\s:/]+:[^\s:/]+:'
   ]) as c);
-comment on function secrets.passwords_of_commands is
-  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …, or in a file that such a command '
-  'reads. Its capturing group is the password.';
+comment on function secrets.passwords_of_commands is 'A regular expression for the password in a command, as in curl -u user:… '
+  'or redis-cli -a …, or in a file that such a command reads. Its capturing group is the password.';
 
 create function secrets.password_columns() returns text language sql immutable parallel safe
 return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}'
@@ -101,6 +100,5 @@ return (
     '[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
     n, secrets.labels_of_passwords()), '|') || ')[`*_]{0,2}([^\s|,;"''`]{6,})'
   from generate_series(0, 5) as n);
-comment on function secrets.passwords_in_columns is
-  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six columns. Its '
-  'capturing group is the password.';
+comment on function secrets.passwords_in_columns is 'A regular expression for the password in the first row of a table of '
+  'Markdown or CSV, in one of its first six columns. Its capturing group is the password.';

@@ -15,14 +15,13 @@ create table public.secret_exceptions (
 );
 
 create index secret_exceptions_tenant_idx on public.secret_exceptions (tenant_id);
-comment on table public.secret_exceptions is
-  'Texts that a tenant''s administrators know to be harmless although a pattern matches them. register_secret_exception() writes '
-  'it.';
+comment on table public.secret_exceptions is 'Texts that a tenant''s administrators know to be harmless although a pattern '
+  'matches them. register_secret_exception() writes it.';
 comment on column public.secret_exceptions.exception_id is 'Id of the exception.';
 comment on column public.secret_exceptions.tenant_id is 'The tenant.';
 comment on column public.secret_exceptions.expression is 'A regular expression that matches the whole of what is no secret.';
-comment on column public.secret_exceptions.pattern is
-  'The name of the pattern that it is an exception of; null means all patterns.';
+comment on column public.secret_exceptions.pattern is 'The name of the pattern that it is an exception of; null means all '
+  'patterns.';
 comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 500 bytes.';
 comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
 comment on column public.secret_exceptions.created_at is 'When the exception was added.';
@@ -37,10 +36,10 @@ create policy platform_override on public.secret_exceptions for select to l9_pla
 create policy definer_functions on public.secret_exceptions to l9_owner using (true);
 comment on policy tenant_isolation on public.secret_exceptions is 'A caller sees the exceptions of its own tenant.';
 comment on policy scope_access on public.secret_exceptions is 'Every caller may read what is not refused.';
-comment on policy platform_override on public.secret_exceptions is
-  'Operators see the exceptions of every tenant; each read is audited.';
-comment on policy definer_functions on public.secret_exceptions is
-  'The guard reads the exceptions; register_secret_exception() writes them.';
+comment on policy platform_override on public.secret_exceptions is 'Operators see the exceptions of every tenant; each read is '
+  'audited.';
+comment on policy definer_functions on public.secret_exceptions is 'The guard reads the exceptions; register_secret_exception() '
+  'writes them.';
 grant select on public.secret_exceptions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 

@@ -18,9 +18,9 @@ begin atomic
   left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place)
     on m.place = s.place;
 end;
-comment on function secrets.split_at is
-  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it '
-  'has none, the match again. The last row has no match. flags: those of regexp_matches().';
+comment on function secrets.split_at is 'A text cut at the matches of a regular expression: the text before each match, the '
+  'match, and its capturing group or, if it has none, the match again. The last row has no match. flags: those of '
+  'regexp_matches().';
 
 create function secrets.offset_in(whole text, part text) returns integer
 language sql immutable parallel safe
@@ -66,26 +66,23 @@ begin atomic
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
-comment on function secrets.patterns_for is
-  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it '
-  'out.';
+comment on function secrets.patterns_for is 'The patterns that may match a text: the built-in ones and those of the tenant, '
+  'without those whose keywords or hint rule it out.';
 
 create function secrets.has_exceptions(tenant_id uuid, pattern text) returns boolean language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
-comment on function secrets.has_exceptions is
-  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it '
-  'saves a look at each match.';
+comment on function secrets.has_exceptions is 'True if an administrator of the tenant registered texts that are harmless '
+  'although this pattern matches them. Asked once, it saves a look at each match.';
 
 create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
-comment on function secrets.max_likenesses is
-  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of '
-  'kilobytes can have more.';
+comment on function secrets.max_likenesses is 'How many matches of one pattern are verified in a text whose first secrets are '
+  'looked for. Only texts of hundreds of kilobytes can have more.';
 
 create type secrets.findings as (ranges int4range[], rest text);
-comment on type secrets.findings is
-  'Where the secrets of one pattern stand in a text, in characters from 1, and the text with control characters in their place.';
+comment on type secrets.findings is 'Where the secrets of one pattern stand in a text, in characters from 1, and the text with '
+  'control characters in their place.';
 
 create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[]) returns secrets.findings
 language sql stable set search_path = ''
@@ -116,9 +113,8 @@ begin atomic
       '' order by place)
   from matches;
 end;
-comment on function secrets.cut_out is
-  'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; parts: the secret in each, null in one '
-  'without.';
+comment on function secrets.cut_out is 'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; '
+  'parts: the secret in each, null in one without.';
 
 -- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
 -- begins with the first 32 kB and takes more of the text as long as it finds too few.
@@ -176,9 +172,9 @@ begin
     size := least(total, size * 8);
   end loop;
 end $$;
-comment on function secrets.find_of_pattern is
-  'The secrets of one pattern in a text: all, or the first most of them, which ends early and leaves no rest. flags: those of '
-  'regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() false matches.';
+comment on function secrets.find_of_pattern is 'The secrets of one pattern in a text: all, or the first most of them, which ends '
+  'early and leaves no rest. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
+  'more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.
@@ -240,10 +236,9 @@ begin
       order by f.place, f.turn;
   end if;
 end $$;
-comment on function secrets.find_in_words is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or '
-  'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
-  'how many are looked for with each pattern; with 1, the first word alone is returned.';
+comment on function secrets.find_in_words is 'The words of a text that hold a secret once they are decoded, or joined: which of '
+  'the matches of encoded_word() or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern '
+  'that finds something in it. most: how many are looked for with each pattern; with 1, the first word alone is returned.';
 
 -- Compares the text, with its look-alikes replaced, with one pattern after the other; then its words in which
 -- characters are encoded, or set apart by spaces or line breaks.
@@ -281,14 +276,13 @@ begin
       where not f.range && covered;
   end loop;
 end $$;
-comment on function secrets.find_in_text is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are '
-  'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
-  'search for one ends with the first pattern that finds any.';
+comment on function secrets.find_in_text is 'The secrets of a text: the pattern, and the position and length of the secret in '
+  'characters. Patterns of these severities are compared, those of the tenant too. most: how many are looked for with each '
+  'pattern, from the beginning of the text; the search for one ends with the first pattern that finds any.';
 
 create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
-comment on function secrets.max_redactions_of_a_match is
-  'How often one pattern is tried again on a text that it was redacted in.';
+comment on function secrets.max_redactions_of_a_match is 'How often one pattern is tried again on a text that it was redacted '
+  'in.';
 
 -- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
 -- exact pattern.

@@ -32,12 +32,10 @@ return case
     and (value !~ '\s' and secrets.is_likely_value(value, is_quoted => true) and not secrets.names_a_place(name || ':', value)
       or is_strict and value !~ '^[0-9.]*$' and secrets.is_any_value(value))
 end;
-comment on function secrets.is_named_secret is
-  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, '
-  'is no placeholder.';
-
-comment on function secrets.find_in_value is
-  'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
+comment on function secrets.is_named_secret is 'True if the name of a member of a document says that its value is a secret, and '
+  'the value looks like one or, if it is strict, is no placeholder.';
+comment on function secrets.find_in_value is 'The secrets of a text in a document, whose name, if it is a member of an object, '
+  'tells what it is.';
 
 create function secrets.step(key text) returns text language sql immutable parallel safe set search_path = ''
 return '.' || case
@@ -51,8 +49,8 @@ return '$' || coalesce((
   select pg_catalog.string_agg(
     case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
-comment on function secrets.path_of is
-  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
+comment on function secrets.path_of is 'The path of a value in a document, from its steps: .key for a member, * for a key '
+  'itself, [place] for an element.';
 
 -- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
 -- tests.
@@ -89,8 +87,8 @@ begin
       n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
     where jsonb_typeof(n.value) in ('string', 'number') limit find_in_document_of.most;
 end $$;
-comment on function secrets.find_in_document_of is
-  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
+comment on function secrets.find_in_document_of is 'The secrets of every text, number and key of a document at any depth, by the '
+  'rules of a tenant: all, or at most so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
@@ -102,10 +100,10 @@ begin atomic
   -- Hardly any session passes these tests as a whole.
   where strict or secrets.needs_look(document::text, secrets.own_test(t.tenant_id), false);
 end;
-comment on function secrets.find_in_document is
-  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in '
-  'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
-  'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+comment on function secrets.find_in_document is 'The secrets of every text, number and key of a document at any depth: the '
+  'pattern, the path, and the place in the text, in characters from its beginning and by line and column. If strict, personal '
+  'data and long tokens too. The path shows keys only if they are plain names. Definer: compares with the patterns and '
+  'exceptions of the caller''s tenant alone.';
 
 -- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean,
@@ -146,8 +144,8 @@ begin
     redacted := coalesce(redacted, '[]');
   end if;
 end $$;
-comment on function secrets.redact_value is
-  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value is.';
+comment on function secrets.redact_value is 'A value of a document with each secret replaced, and how many were. The name of a '
+  'member tells what its value is.';
 
 create type secrets.redaction as (document jsonb, replaced integer);
 comment on type secrets.redaction is 'A document without secrets, and how many were replaced.';
@@ -159,7 +157,6 @@ return (
   from identity.current_tenant_id() as t (tenant_id)
   cross join lateral secrets.redact_value(
     null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
-comment on function secrets.redact_document is
-  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns '
-  'and exceptions of the caller''s tenant alone.';
+comment on function secrets.redact_document is 'A document with each secret replaced by [redacted: pattern], and how many were '
+  'replaced. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 grant execute on function secrets.find_in_document, secrets.redact_document to l9_agent, l9_admin, l9_platform_admin, l9_worker;

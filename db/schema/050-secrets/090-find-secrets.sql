@@ -12,8 +12,8 @@ comment on column public.secret_finding.line is 'The line that it begins in, fro
 comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
 create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
-comment on function secrets.max_findings is
-  'How many findings find_secrets() returns, so that a text full of them keeps nobody waiting.';
+comment on function secrets.max_findings is 'How many findings find_secrets() returns, so that a text full of them keeps nobody '
+  'waiting.';
 
 create function public.find_secrets(content text, is_session boolean default false) returns setof public.secret_finding
 language plpgsql stable security definer set search_path = '' as $$
@@ -40,8 +40,8 @@ begin
     cross join lateral width_bucket(f."position", starts) as n (line)
     order by f."position", f.pattern limit secrets.max_findings();
 end $$;
-comment on function public.find_secrets is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for '
-  'everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the '
-  'text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+comment on function public.find_secrets is 'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and '
+  'stores nothing; with is_session for everything that a session must not hold. It returns the names of the patterns and the '
+  'places of the first 1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the '
+  'caller''s tenant alone.';
 grant execute on function public.find_secrets to l9_agent, l9_admin;

@@ -19,9 +19,8 @@ begin
     detail = jsonb_build_array(
       jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
 end $$;
-comment on function secrets.raise_secret is
-  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and '
-  'pattern.';
+comment on function secrets.raise_secret is 'Raises L9SEC, which names path, pattern and place, never the text. Its detail is '
+  'the list of findings: path, line, column and pattern.';
 
 create function secrets.field_of(path text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -71,10 +70,9 @@ begin
     details => jsonb_build_object('allowed_secrets', finding.all_found));
   return null;
 end $$;
-comment on function secrets.guard is
-  'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that '
-  'they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers '
-  'cannot write audit_log.';
+comment on function secrets.guard is 'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the '
+  'fields without them, or audits that they were let through. Null if the fields stay as they are. Definer: reads the settings '
+  'of the row''s tenant, and callers cannot write audit_log.';
 
 create function secrets.check_texts(texts text[], field text) returns void
 language plpgsql stable security definer set search_path = '' as $$
@@ -90,9 +88,8 @@ begin
     perform secrets.raise_secret(field, finding.pattern, finding."position");
   end if;
 end $$;
-comment on function secrets.check_texts is
-  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, '
-  'before the first. Definer: compares with the patterns of the caller''s tenant.';
+comment on function secrets.check_texts is 'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for '
+  'what is stored in several transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
 grant execute on function secrets.check_texts to l9_agent, l9_admin;
 
 create function secrets.redacted_count() returns integer language sql stable set search_path = ''
@@ -107,8 +104,8 @@ return case
   then (secrets.redact_text(content, tenant_id, secrets.severities_for(tenant_id, false))).redacted
   else content
 end;
-comment on function secrets.as_stored is
-  'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of the tenant.';
+comment on function secrets.as_stored is 'A text as a table stores it: without its secrets where the tenant redacts them. '
+  'Definer: reads the settings of the tenant.';
 grant execute on function secrets.redacted_count, secrets.as_stored to l9_agent, l9_admin;
 
 create function secrets.refuse_in(fields jsonb) returns void
@@ -118,9 +115,9 @@ begin atomic
   where not exists (
     select from public.secret_settings s where s.tenant_id = identity.current_tenant_id() and s.on_secret <> 'refuse');
 end;
-comment on function secrets.refuse_in is
-  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s '
-  'tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
+comment on function secrets.refuse_in is 'Raises L9SEC for a secret in fields that are stored in parts, by their own place in '
+  'what the caller gave, if the caller''s tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s '
+  'tenant alone.';
 grant execute on function secrets.refuse_in to l9_agent, l9_admin;
 
 create function secrets.guarded_columns(guarded regclass, except_columns text[]) returns setof name
@@ -135,9 +132,8 @@ begin atomic
     and a.attname !~ '_normalized$' and a.attname::text <> all (except_columns)
   order by a.attnum;
 end;
-comment on function secrets.guarded_columns is
-  'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a '
-  'list or computed.';
+comment on function secrets.guarded_columns is 'The columns of a table in which a caller''s text can stand: text, texts and '
+  'documents, except those that are chosen from a list or computed.';
 
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
@@ -207,8 +203,7 @@ begin
     'for each row execute function secrets.tg_%s__guard_secrets()',
     (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
 end $$;
-comment on procedure secrets.guard_table is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they '
-  'are written. except_columns are left out; redacts is false for a table whose texts cannot be replaced, where they are refused '
-  'instead, and refused_columns names the columns of another table of which this is true; then_do is run after texts were '
-  'redacted.';
+comment on procedure secrets.guard_table is 'Guards a table with a column tenant_id: its texts, arrays of texts and documents '
+  'are compared with the patterns whenever they are written. except_columns are left out; redacts is false for a table whose '
+  'texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another table of which '
+  'this is true; then_do is run after texts were redacted.';

@@ -9,8 +9,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function secrets.tg_audit_query_texts__redact is
-  'Replaces secrets in the text of a search before it is kept. Definer: reads the settings of the row''s tenant.';
+comment on function secrets.tg_audit_query_texts__redact is 'Replaces secrets in the text of a search before it is kept. '
+  'Definer: reads the settings of the row''s tenant.';
 
 create trigger _100_redact before insert or update of query on public.audit_query_texts
   for each row execute function secrets.tg_audit_query_texts__redact();

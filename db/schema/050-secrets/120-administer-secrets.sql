@@ -25,10 +25,10 @@ begin
   select s.* into saved from public.secret_settings s where s.tenant_id = admin.target_tenant_id;
   return saved;
 end $$;
-comment on function public.set_secret_settings is
-  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and whether '
-  'personal data counts as one. Arguments left out stay as they are. For admins whose token covers all scopes and projects. '
-  'Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_secret_settings is 'Sets what a tenant (by default the caller''s own) does with a secret in a '
+  'write: refuse, redact or allow; and whether personal data counts as one. Arguments left out stay as they are. For admins '
+  'whose token covers all scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to '
+  'change settings.';
 
 create function secrets.refresh_own_test(tenant_id uuid) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -66,9 +66,8 @@ begin
     perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field), field);
   end if;
 end $$;
-comment on function secrets.check_expression is
-  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take '
-  'very long, and with at most one capturing group.';
+comment on function secrets.check_expression is 'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may '
+  'have: without back-references, which can take very long, and with at most one capturing group.';
 
 create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid) returns void
 language plpgsql stable set search_path = '' as $$
@@ -82,8 +81,8 @@ begin
     perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
   end if;
 end $$;
-comment on function secrets.refuse_literal_secret is
-  'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
+comment on function secrets.refuse_literal_secret is 'Raises L9SEC if a credential stands in an expression: every caller of the '
+  'tenant may read it.';
 
 -- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
@@ -125,11 +124,10 @@ begin
   perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
 end $$;
-comment on function public.register_secret_pattern is
-  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its only capturing '
-  'group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. severity: credential or '
-  'personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is '
-  'the only way to write patterns.';
+comment on function public.register_secret_pattern is 'Adds a pattern to a tenant (default: the caller''s own), or changes it. '
+  'expression: a regular expression; its only capturing group, if any, is the secret. keywords: one of them stands in every '
+  'match; they speed up saves. severity: credential or personal. For admins with an unlimited token. Audited. Errors: L9VAL, '
+  'L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null) returns public.secret_patterns
 language plpgsql volatile security definer set search_path = '' as $$
@@ -146,10 +144,9 @@ begin
   perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
 end $$;
-comment on function public.deactivate_secret_pattern is
-  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. '
-  'For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the '
-  'only way to write patterns.';
+comment on function public.deactivate_secret_pattern is 'Switches off a pattern that the tenant added. A built-in pattern stays: '
+  'register_secret_exception() says what is no secret. For admins whose token covers all scopes and projects. Audited. Errors: '
+  'L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
 
 -- Neither the expression nor the reason may hold a credential, because every caller of the tenant can read them.
 create function public.register_secret_exception(
@@ -180,11 +177,10 @@ begin
   returning e.* into saved;
   return saved;
 end $$;
-comment on function public.register_secret_exception is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), '
-  'for one pattern or, if none is named, for all. Callers may read the expression, so it must not hold a credential. For admins '
-  'with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write '
-  'exceptions.';
+comment on function public.register_secret_exception is 'Says that texts which an expression matches from beginning to end are '
+  'harmless in a tenant (by default the caller''s own), for one pattern or, if none is named, for all. Callers may read the '
+  'expression, so it must not hold a credential. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, '
+  'L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions
@@ -202,8 +198,7 @@ begin
   end if;
   return saved;
 end $$;
-comment on function public.deactivate_secret_exception is
-  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. '
-  'Definer: this function is the only way to write exceptions.';
+comment on function public.deactivate_secret_exception is 'Switches off an exception. For admins whose token covers all scopes '
+  'and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
 grant execute on function public.set_secret_settings, public.register_secret_pattern, public.deactivate_secret_pattern,
   public.register_secret_exception, public.deactivate_secret_exception to l9_admin, l9_platform_admin;

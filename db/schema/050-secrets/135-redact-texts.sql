@@ -21,6 +21,5 @@ begin
       return value;
   end case;
 end $$;
-comment on function secrets.redact_texts is
-  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit '
-  'log is full of ids of keys and tokens.';
+comment on function secrets.redact_texts is 'A document with the secrets in its texts and keys replaced. The name of a member '
+  'does not make its value a secret: the audit log is full of ids of keys and tokens.';

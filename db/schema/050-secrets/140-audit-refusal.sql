@@ -7,8 +7,8 @@ return case
     name, identity.current_tenant_id(), secrets.severities_for(identity.current_tenant_id(), false))).redacted
   else name
 end;
-comment on function secrets.for_audit is
-  'A name that a caller chose, as the audit log keeps it: with each secret replaced, whatever the tenant does with secrets.';
+comment on function secrets.for_audit is 'A name that a caller chose, as the audit log keeps it: with each secret replaced, '
+  'whatever the tenant does with secrets.';
 
 -- It is here and not with the other functions that audit, because what a caller named may be a secret, which needs the patterns.
 create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
@@ -27,7 +27,7 @@ begin
       else '{"cut": true}' end,
     sqlstate);
 end $$;
-comment on function audit.audit_refusal is
-  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was '
-  'rolled back. A caller can only report its own failures. Secrets in what it named are replaced. Definer: writes audit_log.';
+comment on function audit.audit_refusal is 'Audits a call that was refused or failed. The gateway calls it after the transaction '
+  'of the call, with its audit row, was rolled back. A caller can only report its own failures. Secrets in what it named are '
+  'replaced. Definer: writes audit_log.';
 grant execute on function audit.audit_refusal to l9_agent, l9_admin, l9_platform_admin;

@@ -25,9 +25,8 @@ begin
           case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
         from jsonb_array_elements_text(ids) as i (id))));
 end $$;
-comment on function audit.audit_graphql_read is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, '
-  'the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these '
-  'rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can '
-  'only add rows about itself, and secrets in what it named are replaced.';
+comment on function audit.audit_graphql_read is 'Audits what one GraphQL request read: the name of its operation, the number of '
+  'rows per table, the totals that it returned, the ids of the rows that it returned or whose cursors it returned, and the '
+  'project and scope if it asked for one or these rows have only one. The gateway sends the answer only after this row was '
+  'written. Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
 grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_platform_admin;

@@ -14,9 +14,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function kinds.field_time is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is '
-  'in UTC. A date is the beginning of its day or, with ends_day, its end.';
+comment on function kinds.field_time is 'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; '
+  'otherwise null. Without an offset it is in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
 create function kinds.with_article(kind text) returns text language sql immutable parallel safe set search_path = ''
 return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
@@ -98,10 +97,10 @@ begin
     end loop;
   end loop;
 end $$;
-comment on function kinds.check_parts is
-  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as steps.0.number.';
-comment on function kinds.check_value is
-  'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
+comment on function kinds.check_parts is 'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, '
+  'naming the part, such as steps.0.number.';
+comment on function kinds.check_value is 'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule '
+  'of its field.';
 
 -- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
 create function kinds.check_fields(kind text, rules jsonb, fields jsonb) returns void
@@ -132,8 +131,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function kinds.check_fields is
-  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field '
-  'that breaks one.';
+comment on function kinds.check_fields is 'Checks the fields of a memory, those with null left out, by the rules of its kind. '
+  'Raises L9VAL or L9LIM for the first field that breaks one.';
 grant execute on function kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields to
   l9_agent, l9_admin, l9_worker;

@@ -20,9 +20,8 @@ return case pg_catalog.jsonb_typeof(value)
     where part.value is not null)
   else value #>> '{}'
 end;
-comment on function kinds.as_text is
-  'The value of a field as text: an array one item a line, an object one entry a line. Parts of an object come in the order of '
-  'its rule, else by name.';
+comment on function kinds.as_text is 'The value of a field as text: an array one item a line, an object one entry a line. Parts '
+  'of an object come in the order of its rule, else by name.';
 
 create function kinds.text_of(rules jsonb, fields jsonb) returns text language sql immutable parallel safe set search_path = ''
 return (
@@ -30,9 +29,8 @@ return (
   from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
   cross join lateral (select kinds.as_text(fields -> f.field, rules #> array['fields', f.field, 'parts'])) as t (text)
   where t.text <> '');
-comment on function kinds.text_of is
-  'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null if the writer '
-  'gives the content.';
+comment on function kinds.text_of is 'The content of a memory, made from its fields as its kind says: one paragraph for each '
+  'field that is set. Null if the writer gives the content.';
 
 create function kinds.is_met(condition jsonb, fields jsonb) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -40,9 +38,8 @@ return condition is not null and not exists (
   select from pg_catalog.jsonb_each(condition) as c
   where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array'
     and not c.value @> (fields -> c.key));
-comment on function kinds.is_met is
-  'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or any where it '
-  'says true. {} is always met, null never.';
+comment on function kinds.is_met is 'True if the fields meet a condition of memory_kinds: each field that it names has one of '
+  'the listed values, or any where it says true. {} is always met, null never.';
 
 create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, text_identity bytea) returns bytea
 language sql immutable parallel safe set search_path = ''
@@ -61,17 +58,17 @@ return case
       end order by i.ordinality)::text, 'UTF8'))
     from pg_catalog.jsonb_array_elements_text(rules -> 'identity') with ordinality as i (alternatives))
 end;
-comment on function kinds.identity_of is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. '
-  'Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a value that '
-  'contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
+comment on function kinds.identity_of is 'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: '
+  'its identity fields, else its content. Differences of case and white space are ignored, except where they mean something '
+  '(words.case_hash()); in a value that contains a slash, such as a link or a path, case counts. text_identity: that of the '
+  'content.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb) returns timestamptz
 language sql immutable parallel safe set search_path = ''
 return kinds.field_time(fields -> (rules -> event ->> 'from'))
   + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
-comment on function kinds.moment_after is
-  'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or expires.';
+comment on function kinds.moment_after is 'When a memory is archived or expires by the rules of its kind and its fields; null '
+  'for never. event: archived or expires.';
 
 create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb) returns jsonb
 language sql stable parallel safe set search_path = ''
@@ -87,8 +84,7 @@ return (
     select kinds.is_met(rules -> 'identity_ends_when', fields),
       kinds.is_met(rules -> 'identity_ends_when', old_fields)
         and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
-comment on function kinds.with_end is
-  'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer leaves that '
-  'out, and without it where the memory is opened again.';
+comment on function kinds.with_end is 'The fields of a memory that ends and is then archived, such as a todo: with the time of '
+  'its end where the writer leaves that out, and without it where the memory is opened again.';
 grant execute on function kinds.as_text, kinds.text_of, kinds.is_met, kinds.identity_of, kinds.moment_after, kinds.with_end to
   l9_agent, l9_admin, l9_worker;

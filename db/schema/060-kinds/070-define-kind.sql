@@ -59,7 +59,6 @@ begin
   end if;
   perform kinds.check_names(argument, array(select jsonb_object_keys(condition)), field_names);
 end $$;
-
 comment on function kinds.check_names is 'Raises L9VAL if one of the names is no field of the kind.';
 comment on function kinds.check_condition is 'Raises L9VAL unless this is a condition on fields of the kind, or null.';
 
@@ -83,6 +82,5 @@ begin
   end loop;
   update public.memory_kinds k set rules = kinds.compile(k.kind_id) where k.kind_id = define_fields.kind_id;
 end $$;
-comment on function kinds.define_fields is
-  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, '
-  'sha256_of, parts, meaning) and computes its rules.';
+comment on function kinds.define_fields is 'Replaces the fields of a kind by those of a checked list of objects (field, type, '
+  'is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';

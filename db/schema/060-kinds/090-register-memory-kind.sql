@@ -48,8 +48,8 @@ begin
     perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself', 'part_of_kind');
   end if;
 end $$;
-comment on function kinds.check_whole is
-  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
+comment on function kinds.check_whole is 'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of '
+  'these fields of type uuid.';
 
 -- Checks one field after the other, so that the error names the one that is wrong.
 create function kinds.check_new_fields(fields jsonb) returns text[]
@@ -103,8 +103,8 @@ begin
     'fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
   return names;
 end $$;
-comment on function kinds.check_new_fields is
-  'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
+comment on function kinds.check_new_fields is 'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns '
+  'their names.';
 
 -- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
 -- define_fields().
@@ -187,9 +187,8 @@ begin
   select k.* into saved from public.memory_kinds k where k.kind_id = saved.kind_id;
   return saved;
 end $$;
-comment on function public.register_memory_kind is
-  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds), and fields, '
-  'a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep what they have until '
-  'their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is '
-  'the only way to write kinds.';
+comment on function public.register_memory_kind is 'Registers a kind of a tenant (by default the caller''s own), or changes it: '
+  'rules (the columns of memory_kinds), and fields, a list of {field, type, is_required, choices, max_length, sha256_of, parts, '
+  'meaning}. Memories keep what they have until their next change. For admins with an unlimited token. Audited. Errors: L9VAL, '
+  'L9LIM, L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
 grant execute on function public.register_memory_kind to l9_admin, l9_platform_admin;

@@ -13,7 +13,6 @@ return (
     select case when pg_catalog.octet_length(content) = pg_catalog.length(content) then content
       else pg_catalog.normalize(content, 'NFC') end as text
     offset 0) c);
-comment on function packets.content_hash is
-  'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing it. Two contents with equal hashes have the '
-  'same words; text_identity() tells whether they say the same.';
+comment on function packets.content_hash is 'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing '
+  'it. Two contents with equal hashes have the same words; text_identity() tells whether they say the same.';
 grant execute on function packets.content_hash to l9_agent, l9_admin;

@@ -4,9 +4,8 @@
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
 return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at',
   'verified_by'];
-comment on function packets.attesting_fields is
-  'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified or keeps it, '
-  'and when.';
+comment on function packets.attesting_fields is 'The fields of an envelope or of metadata that vouch for the text of a memory: '
+  'who approved, reviewed, verified or keeps it, and when.';
 
 create function packets.naming_fields() returns text[] language sql immutable parallel safe
 return array['approved_by', 'owner', 'reviewed_by', 'verified_by'];
@@ -22,8 +21,8 @@ begin
       '%s: names another agent or administrator, and only that one can say so; leave it out, or name a person', field), field);
   end if;
 end $$;
-comment on function packets.check_named is
-  'Raises L9OWN if a field that vouches for a memory names an actor other than the caller.';
+comment on function packets.check_named is 'Raises L9OWN if a field that vouches for a memory names an actor other than the '
+  'caller.';
 
 create function packets.keep_attestations(given jsonb, former jsonb, is_other_text boolean, me identity.identity) returns jsonb
 language plpgsql stable set search_path = '' as $$
@@ -44,8 +43,8 @@ begin
   end loop;
   return kept;
 end $$;
-comment on function packets.keep_attestations is
-  'The envelope or metadata of a memory without the attestations that its text has lost: where somebody else changes the text, '
-  'those that stand there already fall, and those that come with it stay. Raises L9OWN if an agent names another actor.';
+comment on function packets.keep_attestations is 'The envelope or metadata of a memory without the attestations that its text '
+  'has lost: where somebody else changes the text, those that stand there already fall, and those that come with it stay. Raises '
+  'L9OWN if an agent names another actor.';
 grant execute on function packets.attesting_fields, packets.naming_fields, packets.check_named, packets.keep_attestations to
   l9_agent, l9_admin;

@@ -13,9 +13,9 @@ return (
   cross join lateral (
     select case when r.rules is null then h.text_identity
       else kinds.identity_of(r.rules, envelope, packet_id, h.text_identity) end as hash) i);
-comment on function packets.identity_hash is
-  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or '
-  'of the content. own_creator: the creator of a memory that stands beside another writer''s; null for any other.';
+comment on function packets.identity_hash is 'What makes two memories of one owner, scope, project, branch and kind the same: a '
+  'hash of the identity fields of the kind, or of the content. own_creator: the creator of a memory that stands beside another '
+  'writer''s; null for any other.';
 
 create function packets.typed_fields(rules jsonb, envelope jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
@@ -24,9 +24,8 @@ return (
     kinds.text_of(rules, stated.fields), stated.fields ->> 'content', stated.fields ->> (rules ->> 'title'))))
   from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}')
     from jsonb_each(envelope) as e) as stated (fields));
-comment on function packets.typed_fields is
-  'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from the others '
-  'where the kind says so.';
+comment on function packets.typed_fields is 'The envelope of a memory as its kind stores it: fields that are null are left out, '
+  'and the content is made from the others where the kind says so.';
 
 -- Fires before the other triggers of the row, so that they see fields, content and title as the kind stores them.
 create function packets.tg_packet_store__apply_kind() returns trigger
@@ -108,7 +107,7 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__apply_kind is
-  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies '
-  'it and when it is archived and expires. Attestations that the text has lost fall, in any kind.';
+comment on function packets.tg_packet_store__apply_kind is 'Enforces the rules of the memory''s kind: checks its fields and '
+  'locks, makes its content and title, and sets what identifies it and when it is archived and expires. Attestations that the '
+  'text has lost fall, in any kind.';
 grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;

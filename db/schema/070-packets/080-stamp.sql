@@ -2,8 +2,8 @@
 -- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
 
 create type packets.writer as (me identity.identity, max_importance real, has_projects boolean);
-comment on type packets.writer is
-  'The caller that writes a memory, the importance that it may give, and whether the memory''s scope belongs to projects.';
+comment on type packets.writer is 'The caller that writes a memory, the importance that it may give, and whether the memory''s '
+  'scope belongs to projects.';
 
 create function packets.writer_in(scope text, is_checked boolean) returns packets.writer
 language plpgsql stable security definer set search_path = '' as $$
@@ -17,9 +17,8 @@ begin
   end if;
   return writer;
 end $$;
-comment on function packets.writer_in is
-  'The caller, and what is checked where is_checked says so: see the type writer. Raises L9AUT without an identity. Definer: '
-  'agents see no row of actors but their own, and not every scope.';
+comment on function packets.writer_in is 'The caller, and what is checked where is_checked says so: see the type writer. Raises '
+  'L9AUT without an identity. Definer: agents see no row of actors but their own, and not every scope.';
 grant execute on function packets.writer_in to l9_agent, l9_admin, l9_platform_admin;
 
 -- On an update, importance and place are checked only where they change.
@@ -131,8 +130,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__stamp is
-  'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and the clock, '
-  'replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time is the writer''s, or '
-  'else the time of saving; a turn of a conversation comes after those that its thread has. Bounds the importance, and refuses a '
-  'scope or project that the caller may not write, and a branch of no project.';
+comment on function packets.tg_packet_store__stamp is 'Writes creator, source, agent, tool_name, tenant, org, user and time of '
+  'saving from the caller''s identity and the clock, replacing what the client sent; an update leaves them and writes '
+  'metadata.updated_by. The event time is the writer''s, or else the time of saving; a turn of a conversation comes after those '
+  'that its thread has. Bounds the importance, and refuses a scope or project that the caller may not write, and a branch of no '
+  'project.';

@@ -8,24 +8,24 @@ return (
   where s.tenant_id = identity.current_tenant_id()
     and s.scope = scope_has_projects.scope
     and s.scope = any (identity.current_scopes()));
-comment on function packets.scope_has_projects is
-  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
+comment on function packets.scope_has_projects is 'True if memories of the scope belong to projects; null for a scope that the '
+  'caller may not read. Definer: reads scopes.';
 
 -- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text) returns text language sql stable parallel safe
 return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
-comment on function packets.project_or_default is
-  'The project or, if it is null or an empty text, the default of the caller in a scope that has projects, if there is one.';
+comment on function packets.project_or_default is 'The project or, if it is null or an empty text, the default of the caller in '
+  'a scope that has projects, if there is one.';
 
 create function packets.one_branch(branch text) returns text language sql immutable parallel safe
 return nullif(nullif(branch, ''), '*');
-comment on function packets.one_branch is
-  'The branch that a call names. Null, every branch, for *, which no branch is called, and for an empty text.';
+comment on function packets.one_branch is 'The branch that a call names. Null, every branch, for *, which no branch is called, '
+  'and for an empty text.';
 
 create function packets.branch_or_default(branch text, project_id text) returns text language sql stable parallel safe
 return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
-comment on function packets.branch_or_default is
-  'The branch that a save names, null for *, or else the default of the caller in this project, if there is one.';
+comment on function packets.branch_or_default is 'The branch that a save names, null for *, or else the default of the caller in '
+  'this project, if there is one.';
 
 create function packets.has_projects(me identity.identity, scope text) returns boolean
 language plpgsql stable set search_path = '' as $$
@@ -35,9 +35,8 @@ begin
     select s.is_project_scoped from public.scopes s
     where s.tenant_id = me.tenant_id and s.scope = has_projects.scope and s.scope = any (me.writable_scopes));
 end $$;
-comment on function packets.has_projects is
-  'True if memories of a scope that the caller may write belong to projects; null for another scope. Not executable by callers: '
-  'functions of the owner call it.';
+comment on function packets.has_projects is 'True if memories of a scope that the caller may write belong to projects; null for '
+  'another scope. Not executable by callers: functions of the owner call it.';
 
 create function packets.check_place(me identity.identity, has_projects boolean, scope text, project_id text, branch text)
 returns void
@@ -63,9 +62,8 @@ begin
       format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope), 'branch');
   end if;
 end $$;
-comment on function packets.check_place is
-  'Raises a clear error (L9SCP or L9VAL) unless this caller may write in a scope and project, of which has_projects() is known, '
-  'and for a branch of no project. The policies enforce the same rule.';
+comment on function packets.check_place is 'Raises a clear error (L9SCP or L9VAL) unless this caller may write in a scope and '
+  'project, of which has_projects() is known, and for a branch of no project. The policies enforce the same rule.';
 
 create function packets.check_scope(scope text, project_id text) returns void
 language plpgsql stable security definer set search_path = '' as $$
@@ -74,9 +72,8 @@ declare
 begin
   perform packets.check_place(me, packets.has_projects(me, scope), scope, project_id, null);
 end $$;
-comment on function packets.check_scope is
-  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. Definer: reads in the scopes '
-  'table whether the scope has projects.';
+comment on function packets.check_scope is 'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and '
+  'project. Definer: reads in the scopes table whether the scope has projects.';
 grant execute on function packets.project_or_default, packets.branch_or_default to l9_agent, l9_admin;
 grant execute on function packets.one_branch to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function packets.scope_has_projects, packets.check_scope, packets.check_place to l9_agent, l9_admin,

@@ -11,9 +11,8 @@ return narrow = wide or (
     where a.tenant_id = identity.current_tenant_id()
       and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
       and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
-comment on function packets.is_scope_within is
-  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the '
-  'tenant''s actors.';
+comment on function packets.is_scope_within is 'True if everyone who may read scope `narrow` may also read `wide`; false if the '
+  'caller may not read both. Definer: reads the tenant''s actors.';
 
 -- Looks up, under the policies of the writer, the parents that are new, or all of them if scope or project change.
 create function packets.tg_packet_store__check_parents() returns trigger
@@ -69,7 +68,7 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__check_parents is
-  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read '
-  'the child. So parents form a DAG and reveal nothing new to any reader.';
+comment on function packets.tg_packet_store__check_parents is 'Requires that parents exist, are visible to the writer, are older '
+  'than the child and are readable by everyone who may read the child. So parents form a DAG and reveal nothing new to any '
+  'reader.';
 grant execute on function packets.is_scope_within to l9_agent, l9_admin, l9_platform_admin;

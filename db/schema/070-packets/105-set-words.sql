@@ -16,6 +16,5 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__words is
-  'Writes the words of a memory, replacing what a role that may set the column sent. They include the date of the event if the '
-  'memory is a message, or if its writer said when it happened.';
+comment on function packets.tg_packet_store__words is 'Writes the words of a memory, replacing what a role that may set the '
+  'column sent. They include the date of the event if the memory is a message, or if its writer said when it happened.';

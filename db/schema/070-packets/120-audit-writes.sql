@@ -25,9 +25,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function packets.tg_packet_store__audit is
-  'Writes one audit row for each memory that was saved or deleted, in one statement for the whole batch. Definer: callers can''t '
-  'insert into audit_log.';
+comment on function packets.tg_packet_store__audit is 'Writes one audit row for each memory that was saved or deleted, in one '
+  'statement for the whole batch. Definer: callers can''t insert into audit_log.';
 
 create function packets.tg_packet_store__refuse_truncate() returns trigger
 language plpgsql set search_path = '' as $$

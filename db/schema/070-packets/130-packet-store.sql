@@ -98,74 +98,63 @@ begin
 exception when feature_not_supported then -- on the embedded engine
   null;
 end $$;
-comment on table public.packet_store is
-  'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and project decide who may read a memory; '
-  'its author never does.';
-comment on column public.packet_store.packet_id is
-  'UUID version 7, so ids are ordered by the time of saving. Memories imported from the old tables keep the id they had there.';
-comment on column public.packet_store.packet_type is
-  'The kind of memory, such as note, decision or section: a lower-case word of at most 63 characters.';
-comment on column public.packet_store.envelope is
-  'The content (key `content`) and the structured fields beside it. A kind of memory_kinds says which fields there are, and '
-  'makes the content from them where it has text_fields.';
-comment on column public.packet_store.title is
-  'The title of a memory of a kind that has one (memory_kinds.title_field). A trigger sets it from the fields.';
+comment on table public.packet_store is 'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and '
+  'project decide who may read a memory; its author never does.';
+comment on column public.packet_store.packet_id is 'UUID version 7, so ids are ordered by the time of saving. Memories imported '
+  'from the old tables keep the id they had there.';
+comment on column public.packet_store.packet_type is 'The kind of memory, such as note, decision or section: a lower-case word '
+  'of at most 63 characters.';
+comment on column public.packet_store.envelope is 'The content (key `content`) and the structured fields beside it. A kind of '
+  'memory_kinds says which fields there are, and makes the content from them where it has text_fields.';
+comment on column public.packet_store.title is 'The title of a memory of a kind that has one (memory_kinds.title_field). A '
+  'trigger sets it from the fields.';
 comment on column public.packet_store.content is 'The text as it was saved, at most 1 MiB.';
-comment on column public.packet_store."timestamp" is
-  'When it happened: as the writer says, at most five minutes ahead of the clock, or else when the memory was saved.';
+comment on column public.packet_store."timestamp" is 'When it happened: as the writer says, at most five minutes ahead of the '
+  'clock, or else when the memory was saved.';
 comment on column public.packet_store.routing is 'Where the packet was sent: an object, stored as the writer gave it.';
 comment on column public.packet_store.provenance is 'What the memory was made from: an object, stored as the writer gave it.';
-comment on column public.packet_store.metadata is
-  'An object of at most 64 KiB beside updated_by. creator, source, agent and tool_name are stamped from the caller that saved '
-  'the memory and never change; updated_by holds the same of the caller that changed it last, with caller and at (the time). '
-  'notes (an object) and other keys are stored as given; an agent or tool_name that the client sends is kept in notes.';
+comment on column public.packet_store.metadata is 'An object of at most 64 KiB beside updated_by. creator, source, agent and '
+  'tool_name are stamped from the caller that saved the memory and never change; updated_by holds the same of the caller that '
+  'changed it last, with caller and at (the time). notes (an object) and other keys are stored as given; an agent or tool_name '
+  'that the client sends is kept in notes.';
 comment on column public.packet_store.thread_id is 'The conversation or task that the memory belongs to.';
-comment on column public.packet_store.speaker is
-  'Who said it: metadata.speaker, or the name that begins the text of a memory of kind message, as in "Ann: good morning". Null '
-  'if neither names anyone.';
-comment on column public.packet_store.parent_ids is
-  'Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who may read '
-  'this memory.';
+comment on column public.packet_store.speaker is 'Who said it: metadata.speaker, or the name that begins the text of a memory of '
+  'kind message, as in "Ann: good morning". Null if neither names anyone.';
+comment on column public.packet_store.parent_ids is 'Ids of the memories it was derived from. Each parent is older, visible to '
+  'the writer, and visible to everyone who may read this memory.';
 comment on column public.packet_store.tags is 'Labels: at most 64, trimmed, without repeats.';
-comment on column public.packet_store.ttl is
-  'When the memory expires; null means never, and so does infinity, where the rules of its kind would say otherwise. After that '
-  'time nobody can find or read it, and cleanup deletes it.';
-comment on column public.packet_store.archived_at is
-  'From when on the memory is out of searches and lists, by the rules of its kind; it stays readable by its id. A trigger sets '
-  'it from the fields.';
-comment on column public.packet_store.part_of is
-  'The memory that it is a part of, as a section is of its document. A part moves, expires and is deleted with the whole.';
-comment on column public.packet_store.project_id is
-  'A repository or product, such as l9. It is null exactly when the scope has no projects.';
-comment on column public.packet_store.branch is
-  'The branch of the repository for which the memory holds; null means every branch. It narrows searches and tells duplicates '
-  'apart; it does not decide who may read the memory.';
-comment on column public.packet_store.scope is
-  'Decides who may read the memory: developer, l-private, global, or a scope of the tenant''s own.';
-comment on column public.packet_store.importance_score is
-  'How much the memory matters by the writer''s own estimate, from 0 to 1. packet_store_importance_score() also takes usage and '
-  'feedback into account.';
-comment on column public.packet_store.access_count is
-  'How often the memory was used before it was imported. Later use is counted in memory_signals.';
-comment on column public.packet_store.last_accessed is
-  'When the memory was last used before it was imported. Later use is in memory_signals.';
-comment on column public.packet_store.contradiction_count is
-  'How many facts contradicted the memory before it was imported. Later contradictions are counted in memory_signals.';
-comment on column public.packet_store.content_hash is
-  'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
-comment on column public.packet_store.identity_hash is
-  'SHA-256 of the identity fields of its kind, or of its content if the kind has none, with what case and indentation mean in '
-  'it. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
-comment on column public.packet_store.has_own_identity is
-  'True if another writer had a memory of this identity first, which the creator may not change: this one is the same only as '
-  'others of its creator.';
-comment on column public.packet_store.text_creator is
-  'The administrator who stands by the present text and fields of a memory that somebody else created: who changed them last, or '
-  'saved the same text. Null: they are the creator''s own. Where it is set, agents may no longer change, delete, supersede or '
-  'merge the memory.';
-comment on column public.packet_store.chunk_count is
-  'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded '
-  'yet.';
+comment on column public.packet_store.ttl is 'When the memory expires; null means never, and so does infinity, where the rules '
+  'of its kind would say otherwise. After that time nobody can find or read it, and cleanup deletes it.';
+comment on column public.packet_store.archived_at is 'From when on the memory is out of searches and lists, by the rules of its '
+  'kind; it stays readable by its id. A trigger sets it from the fields.';
+comment on column public.packet_store.part_of is 'The memory that it is a part of, as a section is of its document. A part '
+  'moves, expires and is deleted with the whole.';
+comment on column public.packet_store.project_id is 'A repository or product, such as l9. It is null exactly when the scope has '
+  'no projects.';
+comment on column public.packet_store.branch is 'The branch of the repository for which the memory holds; null means every '
+  'branch. It narrows searches and tells duplicates apart; it does not decide who may read the memory.';
+comment on column public.packet_store.scope is 'Decides who may read the memory: developer, l-private, global, or a scope of the '
+  'tenant''s own.';
+comment on column public.packet_store.importance_score is 'How much the memory matters by the writer''s own estimate, from 0 to '
+  '1. packet_store_importance_score() also takes usage and feedback into account.';
+comment on column public.packet_store.access_count is 'How often the memory was used before it was imported. Later use is '
+  'counted in memory_signals.';
+comment on column public.packet_store.last_accessed is 'When the memory was last used before it was imported. Later use is in '
+  'memory_signals.';
+comment on column public.packet_store.contradiction_count is 'How many facts contradicted the memory before it was imported. '
+  'Later contradictions are counted in memory_signals.';
+comment on column public.packet_store.content_hash is 'SHA-256 of the content after trimming, collapsing white space and '
+  'lower-casing it.';
+comment on column public.packet_store.identity_hash is 'SHA-256 of the identity fields of its kind, or of its content if the '
+  'kind has none, with what case and indentation mean in it. Two memories of one owner, scope, project, branch and kind can''t '
+  'have the same value.';
+comment on column public.packet_store.has_own_identity is 'True if another writer had a memory of this identity first, which the '
+  'creator may not change: this one is the same only as others of its creator.';
+comment on column public.packet_store.text_creator is 'The administrator who stands by the present text and fields of a memory '
+  'that somebody else created: who changed them last, or saved the same text. Null: they are the creator''s own. Where it is '
+  'set, agents may no longer change, delete, supersede or merge the memory.';
+comment on column public.packet_store.chunk_count is 'The number of chunks a long content was cut into for embedding. It is 0 if '
+  'the content was embedded whole, or is not embedded yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
 comment on column public.packet_store.tenant_id is 'The tenant that owns the memory.';
 comment on column public.packet_store.org_id is 'The org that owns the memory; null means the whole tenant.';
@@ -173,15 +162,14 @@ comment on column public.packet_store.user_id is 'The user who owns the memory; 
 comment on column public.packet_store.correlation_id is 'The writer''s own reference, at most 200 bytes.';
 comment on column public.packet_store.session_id is 'The session in which the memory was written.';
 comment on column public.packet_store.trace_id is 'The trace in which the memory was written.';
-comment on column public.packet_store.language is
-  'The language of the content, such as german; none if its words are not stemmed. Given by the writer, or chosen among the '
-  'languages of the tenant.';
+comment on column public.packet_store.language is 'The language of the content, such as german; none if its words are not '
+  'stemmed. Given by the writer, or chosen among the languages of the tenant.';
 comment on column public.packet_store.created_at is 'When the memory was saved. It is stamped and never changes.';
 comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
-comment on column public.packet_store.words is
-  'The words by which the memory is found, from words.of_memory(). A trigger keeps them; callers can''t set them.';
-comment on column public.packet_store.word_count is
-  'How many words the memory has, stop words excepted: the length by which BM25 weighs them.';
+comment on column public.packet_store.words is 'The words by which the memory is found, from words.of_memory(). A trigger keeps '
+  'them; callers can''t set them.';
+comment on column public.packet_store.word_count is 'How many words the memory has, stop words excepted: the length by which '
+  'BM25 weighs them.';
 
 -- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key
 -- holds owner and scope, so that a collision is never with a row that the writer can't see. People repeat themselves, so a
@@ -260,19 +248,19 @@ create policy definer_functions on public.packet_store for select to l9_owner us
 create policy definer_locks on public.packet_store for update to l9_owner using (ttl <= now()) with check (false);
 create policy definer_cleanup on public.packet_store for delete to l9_owner using (ttl <= now());
 
-comment on policy creator_updates on public.packet_store is
-  'Agents may change only memories that they wrote, and whose present text is not an administrator''s.';
-comment on policy creator_deletes on public.packet_store is
-  'Agents may delete only memories that they wrote, and whose present text is not an administrator''s.';
+comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote, and whose present '
+  'text is not an administrator''s.';
+comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, and whose present '
+  'text is not an administrator''s.';
 comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
 comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
-comment on policy worker_access on public.packet_store is
-  'Jobs read contents in order to embed them, and set chunk_count; the grants list the columns.';
-comment on policy word_search on public.packet_store is
-  'The functions that scan the index of words see what their caller may read.';
+comment on policy worker_access on public.packet_store is 'Jobs read contents in order to embed them, and set chunk_count; the '
+  'grants list the columns.';
+comment on policy word_search on public.packet_store is 'The functions that scan the index of words see what their caller may '
+  'read.';
 comment on policy definer_functions on public.packet_store is 'Functions of the owner see expired memories, and no others.';
-comment on policy definer_locks on public.packet_store is
-  'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
+comment on policy definer_locks on public.packet_store is 'Functions of the owner lock expired memories, so that concurrent '
+  'cleanups share the work. They can''t change any.';
 comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete expired memories, and no others.';
 
 create trigger _100_apply_kind before insert or update of envelope, packet_type, ttl on public.packet_store

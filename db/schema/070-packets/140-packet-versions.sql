@@ -43,35 +43,35 @@ alter table public.packet_versions
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0;
-comment on table public.packet_versions is
-  'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
+comment on table public.packet_versions is 'Earlier states of memories: one row for each state that an update replaced. They are '
+  'deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
 comment on column public.packet_versions.version_id is 'UUID version 7, so versions are ordered by the time they were replaced.';
 comment on column public.packet_versions.valid_from is 'Start of the period in which the memory had this state.';
 comment on column public.packet_versions.valid_until is 'When this state was replaced.';
 comment on column public.packet_versions.replaced_by is 'The caller that replaced this state.';
-comment on column public.packet_versions.replaced_with is
-  'The tool or mutation that replaced this state; sql in a database session.';
+comment on column public.packet_versions.replaced_with is 'The tool or mutation that replaced this state; sql in a database '
+  'session.';
 comment on column public.packet_versions.packet_type is 'The kind of memory in this version.';
-comment on column public.packet_versions.envelope is
-  'The content (key `content`) of this version and the structured fields beside it.';
+comment on column public.packet_versions.envelope is 'The content (key `content`) of this version and the structured fields '
+  'beside it.';
 comment on column public.packet_versions.content is 'The text of this version.';
 comment on column public.packet_versions.language is 'The language of this version.';
 comment on column public.packet_versions."timestamp" is 'When it happened, according to this version.';
 comment on column public.packet_versions.routing is 'The routing of this version.';
 comment on column public.packet_versions.provenance is 'The provenance of this version.';
-comment on column public.packet_versions.metadata is
-  'The metadata of this version. updated_by names the writer of this state; where it is missing, creator and source do.';
+comment on column public.packet_versions.metadata is 'The metadata of this version. updated_by names the writer of this state; '
+  'where it is missing, creator and source do.';
 comment on column public.packet_versions.thread_id is 'The thread of this version.';
 comment on column public.packet_versions.speaker is 'Who said it, according to this version.';
 comment on column public.packet_versions.parent_ids is 'The parents of this version.';
 comment on column public.packet_versions.tags is 'The tags of this version.';
-comment on column public.packet_versions.ttl is
-  'The ttl of this version. The memory''s present ttl decides whether the version can still be read.';
+comment on column public.packet_versions.ttl is 'The ttl of this version. The memory''s present ttl decides whether the version '
+  'can still be read.';
 comment on column public.packet_versions.project_id is 'The project of this version.';
 comment on column public.packet_versions.branch is 'The branch of this version; null means every branch.';
-comment on column public.packet_versions.scope is
-  'The scope of this version: only callers who may read that scope see the version.';
+comment on column public.packet_versions.scope is 'The scope of this version: only callers who may read that scope see the '
+  'version.';
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
 comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
@@ -90,13 +90,12 @@ create policy packet_visibility on public.packet_versions as restrictive to l9_a
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
-comment on policy packet_visibility on public.packet_versions is
-  'A version is visible only to callers who may see its memory in its present state: a memory that moved to l-private hides all '
-  'its versions.';
-comment on policy definer_functions on public.packet_versions is
-  'The trigger that keeps versions reads the previous one; erasure counts them.';
-comment on policy definer_keeping on public.packet_versions is
-  'The trigger that keeps versions inserts them. Nobody may change one.';
+comment on policy packet_visibility on public.packet_versions is 'A version is visible only to callers who may see its memory in '
+  'its present state: a memory that moved to l-private hides all its versions.';
+comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions reads the previous one; '
+  'erasure counts them.';
+comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions inserts them. Nobody may change '
+  'one.';
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
@@ -152,9 +151,9 @@ begin
       o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
 end $$;
-comment on function packets.tg_packet_store__audit_update is
-  'Writes one audit row for each memory that was changed, and saves the state that a caller''s update replaced. An update that '
-  'changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write audit_log and versions.';
+comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, and saves '
+  'the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. '
+  'Definer: callers can''t write audit_log and versions.';
 
 create trigger _500_audit_update after update on public.packet_store referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__audit_update();

@@ -36,9 +36,9 @@ begin
   new.archived_at := whole.archived_at;
   return new;
 end $$;
-comment on function packets.tg_packet_store__check_part is
-  'Requires that the memory of which this one is a part, such as the document of a section, can be changed by the writer, is not '
-  'locked and has the same audience. The part expires and is archived with it.';
+comment on function packets.tg_packet_store__check_part is 'Requires that the memory of which this one is a part, such as the '
+  'document of a section, can be changed by the writer, is not locked and has the same audience. The part expires and is '
+  'archived with it.';
 
 create trigger _400_check_part
   before insert or update of envelope, packet_type, scope, project_id, branch, ttl on public.packet_store
@@ -66,9 +66,8 @@ begin
   end if;
   return case tg_op when 'DELETE' then old else new end;
 end $$;
-comment on function packets.tg_packet_store__keep_parts is
-  'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete it, to move '
-  'it to another one, or to change its kind.';
+comment on function packets.tg_packet_store__keep_parts is 'Refuses to take a part away from a memory that is locked, such as a '
+  'section from an approved document: to delete it, to move it to another one, or to change its kind.';
 
 create trigger _400_keep_parts before delete or update of envelope, packet_type on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
@@ -90,8 +89,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function packets.tg_packet_store__move_parts is
-  'Moves the parts of a memory, such as the sections of a document, to its new scope, project, branch and ttl.';
+comment on function packets.tg_packet_store__move_parts is 'Moves the parts of a memory, such as the sections of a document, to '
+  'its new scope, project, branch and ttl.';
 
 create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
   for each row when (
@@ -132,8 +131,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__supersede is
-  'Marks the memory that this one supersedes: status superseded, and superseded_by. The caller must be allowed to change it.';
+comment on function packets.tg_packet_store__supersede is 'Marks the memory that this one supersedes: status superseded, and '
+  'superseded_by. The caller must be allowed to change it.';
 
 create trigger _400_supersede before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
@@ -158,8 +157,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__check_successor is
-  'Requires that the memory which replaces this one exists, can be read by the writer and has the same scope, project and owner.';
+comment on function packets.tg_packet_store__check_successor is 'Requires that the memory which replaces this one exists, can be '
+  'read by the writer and has the same scope, project and owner.';
 
 create trigger _400_check_successor before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'superseded_by') execute function packets.tg_packet_store__check_successor();

@@ -14,15 +14,14 @@ create table ranking.audiences (
   unlisted double precision not null,
   counted_at timestamptz not null default now()
 );
-comment on table ranking.audiences is
-  'Unexpired memories that the same callers may read: their number and average length, counted by a job. audience_words holds '
-  'their words.';
+comment on table ranking.audiences is 'Unexpired memories that the same callers may read: their number and average length, '
+  'counted by a job. audience_words holds their words.';
 comment on column ranking.audiences.audience_id is 'packets.audience_id() of the columns that follow.';
 comment on column ranking.audiences.memories is 'The number of memories when they were counted.';
 comment on column ranking.audiences.sampled is 'The number of memories, the newest ones, whose words were counted.';
 comment on column ranking.audiences.average_length is 'Average word_count of these, at least 1.';
-comment on column ranking.audiences.unlisted is
-  'In how many of the sampled memories a word is assumed to occur that audience_words does not list.';
+comment on column ranking.audiences.unlisted is 'In how many of the sampled memories a word is assumed to occur that '
+  'audience_words does not list.';
 comment on column ranking.audiences.counted_at is 'Time of the count.';
 
 create index audiences_tenant_idx on ranking.audiences (tenant_id, scope, project_id);
@@ -46,8 +45,8 @@ create table ranking.audience_words (
   memories integer not null,
   primary key (audience_id, word)
 );
-comment on table ranking.audience_words is
-  'In how many of the sampled memories of an audience a word occurs. Rare words are not listed.';
+comment on table ranking.audience_words is 'In how many of the sampled memories of an audience a word occurs. Rare words are not '
+  'listed.';
 comment on column ranking.audience_words.audience_id is 'The audience.';
 comment on column ranking.audience_words.word is 'hashtext() of the word, so that no text of a memory stands here.';
 comment on column ranking.audience_words.memories is 'The number of sampled memories that hold the word.';
@@ -55,8 +54,8 @@ comment on column ranking.audience_words.memories is 'The number of sampled memo
 alter table ranking.audience_words enable row level security, force row level security;
 create policy word_search on ranking.audience_words for select to l9_searcher using (true);
 create policy worker_access on ranking.audience_words to l9_worker using (true);
-comment on policy word_search on ranking.audience_words is
-  'ranking.weigh_words() reads the words of audiences that ranking.audiences shows it.';
+comment on policy word_search on ranking.audience_words is 'ranking.weigh_words() reads the words of audiences that '
+  'ranking.audiences shows it.';
 comment on policy worker_access on ranking.audience_words is 'The job that counts words writes the counts.';
 grant select on ranking.audience_words to l9_searcher, l9_worker;
 grant insert, delete on ranking.audience_words to l9_worker;
@@ -77,9 +76,8 @@ begin atomic
   -- Only the audience's own memories decide when it is counted again, so that the time tells nothing about others.
   where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories) order by c.memories desc;
 end;
-comment on function ranking.stale_audiences is
-  'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly '
-  'change a weight.';
+comment on function ranking.stale_audiences is 'The audiences of at least 100 memories whose number has changed by a tenth since '
+  'they were counted. Smaller ones hardly change a weight.';
 
 -- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
 -- memories.
@@ -115,8 +113,8 @@ begin
   from unnest(sample) as s (words) cross join unnest(s.words) as w group by hashtext(w.lexeme)
   having count(*) >= greatest(2, 0.002 * cardinality(sample));
 end $$;
-comment on function ranking.count_audience is
-  'Counts the words of the newest 5,000 memories of an audience. Words that fewer than two of a thousand hold are not listed.';
+comment on function ranking.count_audience is 'Counts the words of the newest 5,000 memories of an audience. Words that fewer '
+  'than two of a thousand hold are not listed.';
 
 create function ranking.count_stale_audiences(at_most integer) returns integer
 language plpgsql volatile set search_path = '' as $$
@@ -130,7 +128,7 @@ begin
   end loop;
   return counted;
 end $$;
-comment on function ranking.count_stale_audiences is
-  'Counts the words of audiences that have changed, largest first; returns how many it counted.';
+comment on function ranking.count_stale_audiences is 'Counts the words of audiences that have changed, largest first; returns '
+  'how many it counted.';
 grant execute on function ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id to
   l9_worker;

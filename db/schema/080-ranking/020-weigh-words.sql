@@ -2,20 +2,20 @@
 -- the search for near-duplicates call weigh_words().
 
 create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
-comment on type ranking.word_weights is
-  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; their average '
-  'length in different words, and their number: as it was when they were last counted or, before that, at most 1,000.';
+comment on type ranking.word_weights is 'How much each word of a query tells: its inverse document frequency among memories that '
+  'the caller may read; their average length in different words, and their number: as it was when they were last counted or, '
+  'before that, at most 1,000.';
 
 create function ranking.word_weight(memories double precision, holders double precision) returns double precision
 language sql immutable parallel safe
 return ln(1 + (memories - least(holders, memories) + 0.5) / (least(holders, memories) + 0.5));
-comment on function ranking.word_weight is
-  'Inverse document frequency as BM25 has it: of a word that `holders` of so many memories hold.';
+comment on function ranking.word_weight is 'Inverse document frequency as BM25 has it: of a word that `holders` of so many '
+  'memories hold.';
 
 create function ranking.lexeme_query(lexeme text) returns tsquery language sql immutable parallel safe
 return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', '''''') || '''')::pg_catalog.tsquery;
-comment on function ranking.lexeme_query is
-  'The query for one word as it stands in a tsvector: it is not parsed or stemmed again.';
+comment on function ranking.lexeme_query is 'The query for one word as it stands in a tsvector: it is not parsed or stemmed '
+  'again.';
 
 -- Uses the counts of up to 200 audiences, the largest first; if nothing is counted yet, the newest 1,000 memories.
 create function ranking.weigh_words(lexemes text[], scopes text[] default null, project_id text default null)
@@ -78,7 +78,6 @@ begin
   into answer.weights, answer.average_length, answer.memories from weighed w;
   return answer;
 end $$;
-comment on function ranking.weigh_words is
-  'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the audiences '
-  'that it may read or, before they are counted, from the newest memories that it may read. Definer: it reads the counts, to '
-  'which callers have no grant.';
+comment on function ranking.weigh_words is 'Weights of words for the caller of a search in these scopes and this project (null: '
+  'all): from the counts of the audiences that it may read or, before they are counted, from the newest memories that it may '
+  'read. Definer: it reads the counts, to which callers have no grant.';

@@ -5,10 +5,9 @@ create type ranking.word_filter as (
   scopes text[], project_id text, is_exact_place boolean, org_id uuid, user_id uuid, kinds text[], tag_keys text[],
   has_every_tag boolean, since timestamptz, until timestamptz, thread_id text, creator text, excluded_packet_id uuid,
   unchanged_since timestamptz, speaker text, fields packets.where_condition, branch text, hides_archived boolean);
-comment on type ranking.word_filter is
-  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly '
-  'project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and '
-  'of no branch. tag_keys: what wanted_tag_keys() returns.';
+comment on type ranking.word_filter is 'What memories a search by words finds, as values and never as SQL; null: no condition. '
+  'With is_exact_place those of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and '
+  'of no project, and those of branch and of no branch. tag_keys: what wanted_tag_keys() returns.';
 
 create function ranking.filter_condition(filter ranking.word_filter) returns text
 language sql stable parallel safe set search_path = ''
@@ -34,23 +33,21 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.hides_archived then '(p.archived_at is null or p.archived_at > now())' end,
   case when (filter.fields).path is not null then 'p.envelope operator(pg_catalog.@@) ($1.fields).path' end,
   case when (filter.fields).times is not null then 'packets.has_times(p.envelope, ($1.fields).times)' end);
-comment on function ranking.filter_condition is
-  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of l9_searcher '
-  'run no text of a caller. What is not asked for is left out, because planning takes longer than the scan.';
+comment on function ranking.filter_condition is 'The condition on packet_store p that a word_filter, as $1, states. It has none '
+  'of its values in it: functions of l9_searcher run no text of a caller. What is not asked for is left out, because planning '
+  'takes longer than the scan.';
 
 create function ranking.occurrences(rank real) returns double precision language sql immutable parallel safe
 return floor(1 / (1.64493406685 * (1.00000001 - rank)));
-comment on function ranking.occurrences is
-  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its occurrences, '
-  'divided by π²/6. ts_rank is many times faster than unnest().';
+comment on function ranking.occurrences is 'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the '
+  'sum of 1/n² over its occurrences, divided by π²/6. ts_rank is many times faster than unnest().';
 
 create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
 returns double precision
 language sql immutable parallel safe
 return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
-comment on function ranking.saturation is
-  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the text''s '
-  'length to the average.';
+comment on function ranking.saturation is 'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or '
+  '0 without the ratio of the text''s length to the average.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
@@ -181,10 +178,9 @@ begin
   found.scores := found.scores || newest.scores[:wanted - walked];
   return found;
 end $$;
-comment on function ranking.walk_words is
-  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is scanned until '
-  'it is certain that no other memory scores higher, because the order of the index depends on rows that the caller cannot read. '
-  'Only l9_searcher may call it.';
+comment on function ranking.walk_words is 'The memories of a bucket of tenants with the highest scores for weighed words (BM25 '
+  'with b = 0). The index is scanned until it is certain that no other memory scores higher, because the order of the index '
+  'depends on rows that the caller cannot read. Only l9_searcher may call it.';
 grant execute on function ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query,
   ranking.occurrences, ranking.saturation to l9_searcher;
 
@@ -217,10 +213,9 @@ begin
     select f.id from unnest(answer.ids, answer.scores) as f (id, score)
     order by f.score desc, f.id desc limit wanted);
 end $$;
-comment on function ranking.find_by_words is
-  'The memories that the caller may read and that match the filter, with the highest scores for these words, weighed as given. '
-  'Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. The answer does not: it shows '
-  'no score, and which memories it names is decided by what the caller may read.';
+comment on function ranking.find_by_words is 'The memories that the caller may read and that match the filter, with the highest '
+  'scores for these words, weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller '
+  'cannot read. The answer does not: it shows no score, and which memories it names is decided by what the caller may read.';
 grant execute on function ranking.weigh_words, ranking.find_by_words, ranking.word_weight, ranking.lexeme_query,
   ranking.occurrences, ranking.saturation to l9_agent, l9_admin, l9_platform_admin;
 

@@ -2,8 +2,8 @@
 -- the model that serves.
 
 create function embeddings.max_dimensions() returns integer language sql immutable parallel safe return 1536;
-comment on function embeddings.max_dimensions is
-  'Dimensions of every stored vector and every query vector. Vectors of smaller models are padded with zeros.';
+comment on function embeddings.max_dimensions is 'Dimensions of every stored vector and every query vector. Vectors of smaller '
+  'models are padded with zeros.';
 
 create function embeddings.is_model_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$';
@@ -28,32 +28,30 @@ create table public.embedding_models (
   constraint embedding_state_one_each exclude using btree (state with =) where (state in ('serving', 'arriving'))
     deferrable initially deferred
 );
-comment on table public.embedding_models is
-  'Embedding models whose vectors are stored. A search compares vectors of one model only.';
+comment on table public.embedding_models is 'Embedding models whose vectors are stored. A search compares vectors of one model '
+  'only.';
 comment on column public.embedding_models.model is 'Name of the model. Each of its vectors carries this name.';
 comment on column public.embedding_models.created_at is 'Time when the model was registered.';
-comment on column public.embedding_models.dimensions is
-  'Number of dimensions of the model, at most 1536. Its vectors are padded with zeros to 1536 dimensions, which does not change '
-  'cosine similarities.';
-comment on column public.embedding_models.state is
-  'serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can '
-  'serve later; leaving: the vectors of this model are being deleted; null: none of these.';
+comment on column public.embedding_models.dimensions is 'Number of dimensions of the model, at most 1536. Its vectors are padded '
+  'with zeros to 1536 dimensions, which does not change cosine similarities.';
+comment on column public.embedding_models.state is 'serving: searches compare the vectors of this model; arriving: memories are '
+  'also embedded with this model, so that it can serve later; leaving: the vectors of this model are being deleted; null: none '
+  'of these.';
 comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
-comment on column public.embedding_models.relevance_midpoint is
-  'The cosine similarity of a query and a memory that means a relevance of 0.5.';
-comment on column public.embedding_models.relevance_slope is
-  'How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity - relevance_midpoint))).';
+comment on column public.embedding_models.relevance_midpoint is 'The cosine similarity of a query and a memory that means a '
+  'relevance of 0.5.';
+comment on column public.embedding_models.relevance_slope is 'How fast relevance rises with similarity: relevance is 1 / (1 + '
+  'exp(-relevance_slope * (similarity - relevance_midpoint))).';
 
-alter table public.embedding_models enable row level security;
-alter table public.embedding_models force row level security;
+alter table public.embedding_models enable row level security, force row level security;
 
 create policy scope_access on public.embedding_models for select to l9_agent, l9_admin, l9_platform_admin, l9_worker using (true);
 create policy worker_access on public.embedding_models for update to l9_worker using (true);
 create policy definer_functions on public.embedding_models to l9_owner using (true);
 comment on policy scope_access on public.embedding_models is 'The list of models is not secret.';
 comment on policy worker_access on public.embedding_models is 'Jobs change from one model to another.';
-comment on policy definer_functions on public.embedding_models is
-  'register_embedding_model() inserts rows, and drop_embedding_model() deletes them.';
+comment on policy definer_functions on public.embedding_models is 'register_embedding_model() inserts rows, and '
+  'drop_embedding_model() deletes them.';
 grant select on public.embedding_models to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (state, state_since) on public.embedding_models to l9_worker;
 
@@ -62,6 +60,6 @@ create trigger _900_notify after insert or update or delete on public.embedding_
 
 create function embeddings.serving_model() returns text language sql stable parallel safe set search_path = ''
 return (select m.model from public.embedding_models m where m.state = 'serving');
-comment on function embeddings.serving_model is
-  'The model whose vectors searches compare; null before a gateway has started for the first time.';
+comment on function embeddings.serving_model is 'The model whose vectors searches compare; null before a gateway has started for '
+  'the first time.';
 grant execute on function embeddings.serving_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -22,23 +22,23 @@ alter table public.memory_contexts alter column context set statistics 0, alter 
 create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch)
   include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
-comment on table public.memory_contexts is
-  'Memories together with their predecessor in the thread, so that an answer is also found by the question before it. A '
-  'predecessor is used only if it has the same owner, scope and project: a caller who may read the row may read both memories.';
-comment on column public.memory_contexts.context_id is
-  'UUID version 7. A changed text gets a new context_id, because vectors refer to the text that they were made from.';
+comment on table public.memory_contexts is 'Memories together with their predecessor in the thread, so that an answer is also '
+  'found by the question before it. A predecessor is used only if it has the same owner, scope and project: a caller who may '
+  'read the row may read both memories.';
+comment on column public.memory_contexts.context_id is 'UUID version 7. A changed text gets a new context_id, because vectors '
+  'refer to the text that they were made from.';
 comment on column public.memory_contexts.packet_id is 'The memory.';
 comment on column public.memory_contexts.predecessor_id is 'The memory before it in the thread.';
-comment on column public.memory_contexts.context is
-  'The end of the predecessor (500 characters) and the beginning of the memory (2000). A search never shows it.';
+comment on column public.memory_contexts.context is 'The end of the predecessor (500 characters) and the beginning of the memory '
+  '(2000). A search never shows it.';
 comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.';
 comment on column public.memory_contexts.org_id is 'Org of both memories.';
 comment on column public.memory_contexts.user_id is 'User of both memories.';
 comment on column public.memory_contexts.project_id is 'Project of both memories.';
 comment on column public.memory_contexts.branch is 'The branch of the memory.';
 comment on column public.memory_contexts.scope is 'Scope of both memories.';
-comment on column public.memory_contexts.ttl is
-  'Time when the first of the two memories expires. After it nobody can read the row.';
+comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the '
+  'row.';
 comment on column public.memory_contexts.created_at is 'Time when the context was created.';
 
 call identity.protect_like_memories('public.memory_contexts', noun => 'context');
@@ -47,8 +47,8 @@ create policy worker_access on public.memory_contexts to l9_worker using (true);
 create policy definer_functions on public.memory_contexts to l9_owner using (true);
 
 comment on policy worker_access on public.memory_contexts is 'The embedding job writes contexts.';
-comment on policy definer_functions on public.memory_contexts is
-  'Triggers delete a context when one of its memories changes or is deleted.';
+comment on policy definer_functions on public.memory_contexts is 'Triggers delete a context when one of its memories changes or '
+  'is deleted.';
 grant select on public.memory_contexts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, branch, scope, ttl)
   on public.memory_contexts to l9_worker;
@@ -65,9 +65,8 @@ begin
   on conflict do nothing;
   return null;
 end $$;
-comment on function embeddings.tg_memory_contexts__list_stale is
-  'Queues a memory that lost its context, for example because its predecessor was deleted, so that it gets a new one. Definer: '
-  'callers cannot see that queue.';
+comment on function embeddings.tg_memory_contexts__list_stale is 'Queues a memory that lost its context, for example because its '
+  'predecessor was deleted, so that it gets a new one. Definer: callers cannot see that queue.';
 
 create trigger _900_list_stale after delete on public.memory_contexts referencing old table as old_rows
   for each statement execute function embeddings.tg_memory_contexts__list_stale();

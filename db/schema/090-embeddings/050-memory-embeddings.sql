@@ -47,9 +47,8 @@ end $$;
 
 create function embeddings.compared_vector_type() returns text language sql immutable parallel safe set search_path = ''
 return case when packets.is_embedded_engine() then 'extensions.vector' else 'extensions.halfvec' end;
-comment on function embeddings.compared_vector_type is
-  'The type of the vectors that searches compare: half precision on a server, where it takes half the space and is as fast. In '
-  'WebAssembly, half precision is several times slower.';
+comment on function embeddings.compared_vector_type is 'The type of the vectors that searches compare: half precision on a '
+  'server, where it takes half the space and is as fast. In WebAssembly, half precision is several times slower.';
 grant execute on function embeddings.compared_vector_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 -- Searches read this column. To take a vector out of the padded one, every distance would decompress 6 kB and convert 384
@@ -68,8 +67,8 @@ alter table public.memory_embeddings
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
-comment on table public.memory_embeddings is
-  'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are kept equal to those of the memory.';
+comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are '
+  'kept equal to those of the memory.';
 comment on column public.memory_embeddings.embedding_id is 'UUID version 7.';
 comment on column public.memory_embeddings.packet_id is 'The memory.';
 comment on column public.memory_embeddings.tenant_id is 'Tenant of the memory.';
@@ -83,18 +82,17 @@ comment on column public.memory_embeddings.correlation_id is 'Correlation id of 
 comment on column public.memory_embeddings.session_id is 'Session of the memory.';
 comment on column public.memory_embeddings.trace_id is 'Trace of the memory.';
 comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
-comment on column public.memory_embeddings.embedding_type is
-  'Type of the text that was embedded: content, context (the memory with its predecessor in the thread) or reasoning.';
+comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory '
+  'with its predecessor in the thread) or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
-comment on column public.memory_embeddings.vector is
-  'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
-comment on column public.memory_embeddings.compared_vector is
-  'The same vector in the dimensions of its model, as indexes hold it and searches compare it; set by a trigger. Of type halfvec '
-  'on a server, vector on the embedded engine.';
+comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never '
+  'sends it to clients.';
+comment on column public.memory_embeddings.compared_vector is 'The same vector in the dimensions of its model, as indexes hold '
+  'it and searches compare it; set by a trigger. Of type halfvec on a server, vector on the embedded engine.';
 comment on column public.memory_embeddings.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
 comment on column public.memory_embeddings.chunk_text is 'Text of a chunk; null for the whole.';
-comment on column public.memory_embeddings.context_id is
-  'The context that a vector of type context was made from, and with which it is deleted; null for all other types.';
+comment on column public.memory_embeddings.context_id is 'The context that a vector of type context was made from, and with '
+  'which it is deleted; null for all other types.';
 comment on column public.memory_embeddings.metadata is 'For a chunk: start and end, character offsets into the content.';
 
 create function embeddings.tg_memory_embeddings__shorten() returns trigger
@@ -104,8 +102,8 @@ begin
     (select m.dimensions from public.embedding_models m where m.model = new.model), embeddings.max_dimensions()));
   return new;
 end $$;
-comment on function embeddings.tg_memory_embeddings__shorten is
-  'Sets compared_vector from vector and the dimensions of the model.';
+comment on function embeddings.tg_memory_embeddings__shorten is 'Sets compared_vector from vector and the dimensions of the '
+  'model.';
 
 create trigger _100_shorten before insert or update of vector, compared_vector, model on public.memory_embeddings
   for each row execute function embeddings.tg_memory_embeddings__shorten();

@@ -4,22 +4,21 @@
 create function embeddings.embedding_type_name(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('%s(%s)', embeddings.compared_vector_type(), dimensions);
-comment on function embeddings.embedding_type_name is
-  'The type of the vectors of a model that searches compare, with its dimensions.';
+comment on function embeddings.embedding_type_name is 'The type of the vectors of a model that searches compare, with its '
+  'dimensions.';
 
 create function embeddings.embedding_expression(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('(compared_vector::%s)', embeddings.embedding_type_name(dimensions));
-comment on function embeddings.embedding_expression is
-  'The expression over memory_embeddings that the indexes of a model hold. A search must use the same expression.';
+comment on function embeddings.embedding_expression is 'The expression over memory_embeddings that the indexes of a model hold. '
+  'A search must use the same expression.';
 
 create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
   pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
-comment on function embeddings.embedding_index_name is
-  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null in the name of the function '
-  'that scans those of all buckets.';
+comment on function embeddings.embedding_index_name is 'Name of the index of a model for one embedding type and one bucket of '
+  'tenants. bucket is null in the name of the function that scans those of all buckets.';
 
 create function embeddings.embedding_indexes(model text) returns table (name text, condition text)
 language sql stable parallel safe set search_path = ''
@@ -30,14 +29,14 @@ begin atomic
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
   cross join pg_catalog.unnest(packets.tenant_buckets()) as b (bucket);
 end;
-comment on function embeddings.embedding_indexes is
-  'The indexes of a model: one for each embedding type and bucket of tenants. name: of the index; condition: its predicate.';
+comment on function embeddings.embedding_indexes is 'The indexes of a model: one for each embedding type and bucket of tenants. '
+  'name: of the index; condition: its predicate.';
 
 create function embeddings.nearest_function_name(model text, embedding_type text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type, null), 'hnsw_', 'nearest_');
-comment on function embeddings.nearest_function_name is
-  'Name of the function in the schema embeddings that scans the indexes of a model for one embedding type.';
+comment on function embeddings.nearest_function_name is 'Name of the function in the schema embeddings that scans the indexes of '
+  'a model for one embedding type.';
 
 -- Builds the source of the function, with one branch for each bucket of tenants.
 create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text) returns void
@@ -77,11 +76,9 @@ $body$ $sql$,
     embedding_type, model));
   execute format('grant execute on function %s to l9_agent, l9_admin, l9_platform_admin', signature);
 end $$;
-
-comment on function embeddings.create_nearest_function is
-  'Creates the function that scans the indexes of a model for one embedding type. It has one statement for each index, because '
-  'the planner must know the index, and PostgreSQL keeps their plans: planning over dozens of indexes takes a fifth as long as '
-  'the scan. The statements hold no text of a caller.';
+comment on function embeddings.create_nearest_function is 'Creates the function that scans the indexes of a model for one '
+  'embedding type. It has one statement for each index, because the planner must know the index, and PostgreSQL keeps their '
+  'plans: planning over dozens of indexes takes a fifth as long as the scan. The statements hold no text of a caller.';
 
 create function embeddings.default_relevance(model text, out midpoint real, out slope real)
 language sql immutable parallel safe set search_path = ''
@@ -97,8 +94,8 @@ begin atomic
     (4, '%', 0.15, 6)) as known (place, pattern, midpoint, slope)
   where default_relevance.model like known.pattern order by known.place limit 1;
 end;
-comment on function embeddings.default_relevance is
-  'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in embedding_models.';
+comment on function embeddings.default_relevance is 'The map from similarity to relevance that a model gets when it is '
+  'registered: midpoint and slope, as in embedding_models.';
 
 -- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
 -- harm.
@@ -137,9 +134,8 @@ begin
   perform embeddings.create_nearest_function(model, dimensions, t.kind)
   from unnest(embeddings.embedding_types()) as t (kind);
 end $$;
-comment on function public.register_embedding_model is
-  'Registers a model and creates its partial HNSW indexes and the functions that scan them. A second call changes nothing. '
-  'Errors: L9VAL. Definer: only the owner of the table can create indexes.';
+comment on function public.register_embedding_model is 'Registers a model and creates its partial HNSW indexes and the functions '
+  'that scan them. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
 grant execute on function embeddings.nearest_function_name, embeddings.embedding_index_name, embeddings.embedding_type_name,
   embeddings.embedding_expression to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model to l9_worker, l9_platform_admin;

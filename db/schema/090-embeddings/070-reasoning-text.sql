@@ -8,7 +8,6 @@ return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') 
   from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")')
     with ordinality as step (text, place)
   where not identity.is_blank(step.text #>> '{}')) end;
-comment on function embeddings.reasoning_text is
-  'All texts in the steps of a reasoning trace, one on each line. Null if there are none, and for memories of other kinds. The '
-  'text is embedded beside the content, as type reasoning.';
+comment on function embeddings.reasoning_text is 'All texts in the steps of a reasoning trace, one on each line. Null if there '
+  'are none, and for memories of other kinds. The text is embedded beside the content, as type reasoning.';
 grant execute on function embeddings.reasoning_text to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -9,8 +9,8 @@ begin
   where m.state in ('serving', 'arriving') order by n.packet_id, m.model;
   return null;
 end $$;
-comment on function embeddings.tg_packet_store__enqueue_embedding is
-  'Queues new memories for embedding. Definer: callers cannot see that queue.';
+comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new memories for embedding. Definer: callers cannot '
+  'see that queue.';
 
 create trigger _900_enqueue_embedding after insert on public.packet_store referencing new table as new_rows
   for each statement execute function embeddings.tg_packet_store__enqueue_embedding();
@@ -40,10 +40,9 @@ begin
   end if;
   return new;
 end $$;
-comment on function embeddings.tg_packet_store__embeddings_follow is
-  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory. Deletes the vectors when its '
-  'content changes, and those of its steps when a reasoning trace gets others, and queues it. Definer: callers cannot write '
-  'vectors.';
+comment on function embeddings.tg_packet_store__embeddings_follow is 'Keeps owner, project, branch, scope and expiry of the '
+  'vectors equal to those of the memory. Deletes the vectors when its content changes, and those of its steps when a reasoning '
+  'trace gets others, and queues it. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -70,9 +69,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function embeddings.tg_packet_store__contexts_follow is
-  'Deletes the context of a memory that changed and the context of its successor in the thread. Definer: callers cannot write '
-  'contexts.';
+comment on function embeddings.tg_packet_store__contexts_follow is 'Deletes the context of a memory that changed and the context '
+  'of its successor in the thread. Definer: callers cannot write contexts.';
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow

@@ -2,8 +2,7 @@
 -- open while a provider answers.
 
 create function embeddings.lease_pending_embeddings(
-  model text, batch_size integer, lease interval, has_whole boolean default false)
-returns table (
+  model text, batch_size integer, lease interval, has_whole boolean default false) returns table (
   packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
 language sql volatile set search_path = ''
 begin atomic
@@ -22,10 +21,9 @@ begin atomic
     embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id, leased.next_chunk
   from leased join public.packet_store p on p.packet_id = leased.packet_id order by leased.next_chunk, leased.enqueued_at desc;
 end;
-comment on function embeddings.lease_pending_embeddings is
-  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those '
-  'that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces '
-  'it also returns the texts in their steps.';
+comment on function embeddings.lease_pending_embeddings is 'Leases up to batch_size memories that wait for this model: the '
+  'newest of those without a vector, or with has_whole of those that lack only chunks, the one with the fewest chunks so far '
+  'first. So a long memory holds up no other. For reasoning traces it also returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(
   model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean) returns void
@@ -44,9 +42,8 @@ begin atomic
     attempts = q.attempts + case when counts_as_attempt then 1 else 0 end
   from free f where q.packet_id = f.packet_id and q.model = postpone_embeddings.model;
 end;
-comment on function embeddings.postpone_embeddings is
-  'Ends the leases of memories and makes them due after a delay. counts_as_attempt: the content of the memory failed, not the '
-  'provider.';
+comment on function embeddings.postpone_embeddings is 'Ends the leases of memories and makes them due after a delay. '
+  'counts_as_attempt: the content of the memory failed, not the provider.';
 
 create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval) returns void
 language sql volatile set search_path = ''
@@ -59,18 +56,16 @@ begin atomic
   update embeddings.pending_embeddings q set leased_until = now() + lease
   from free f where q.packet_id = f.packet_id and q.model = renew_embedding_leases.model;
 end;
-comment on function embeddings.renew_embedding_leases is
-  'Extends the leases of memories that a job still works on. Leases are short and renewed, so that another process soon takes '
-  'over from one that died.';
+comment on function embeddings.renew_embedding_leases is 'Extends the leases of memories that a job still works on. Leases are '
+  'short and renewed, so that another process soon takes over from one that died.';
 
 create function embeddings.release_embedding_leases() returns void
 language sql volatile set search_path = ''
 begin atomic
   update embeddings.pending_embeddings q set leased_until = null where q.leased_until is not null;
 end;
-comment on function embeddings.release_embedding_leases is
-  'Ends all leases. A process that is alone on its database calls it at its start, when every lease belongs to a process that '
-  'died.';
+comment on function embeddings.release_embedding_leases is 'Ends all leases. A process that is alone on its database calls it at '
+  'its start, when every lease belongs to a process that died.';
 
 create function embeddings.enqueue_missing_embeddings(model text) returns bigint
 language sql volatile set search_path = ''
@@ -89,9 +84,9 @@ begin atomic
   )
   select count(*) from enqueued;
 end;
-comment on function embeddings.enqueue_missing_embeddings is
-  'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that begins to serve '
-  'or to arrive, and memories that were saved while no gateway knew the model.';
+comment on function embeddings.enqueue_missing_embeddings is 'Queues every memory without a vector of this model, and returns '
+  'how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew '
+  'the model.';
 
 create function embeddings.count_waiting(ids uuid[]) returns bigint
 language sql stable security definer set search_path = ''
@@ -104,9 +99,8 @@ begin atomic
     and ((me).role = 'l9_platform_admin'
       or identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope));
 end;
-comment on function embeddings.count_waiting is
-  'How many of these memories wait for their vectors of the serving model; those that the caller may not read do not count. '
-  'Definer: it reads the queue, to which callers have no grant.';
+comment on function embeddings.count_waiting is 'How many of these memories wait for their vectors of the serving model; those '
+  'that the caller may not read do not count. Definer: it reads the queue, to which callers have no grant.';
 grant execute on function embeddings.count_waiting to l9_agent, l9_admin, l9_platform_admin;
 
 create function embeddings.embedding_backlog() returns table (pending bigint, failing bigint, oldest_seconds double precision)
@@ -117,9 +111,8 @@ begin atomic
   from embeddings.pending_embeddings q
   where q.model = embeddings.serving_model();
 end;
-comment on function embeddings.embedding_backlog is
-  'The queue of the model that serves. pending: memories that wait; failing: those of them that failed before; oldest_seconds: '
-  'age of the oldest row.';
+comment on function embeddings.embedding_backlog is 'The queue of the model that serves. pending: memories that wait; failing: '
+  'those of them that failed before; oldest_seconds: age of the oldest row.';
 
 create function embeddings.has_due_embeddings(models text[]) returns boolean language sql stable set search_path = ''
 return cardinality(models) > 0 and (
@@ -127,8 +120,8 @@ return cardinality(models) > 0 and (
     select from embeddings.pending_embeddings q
     where q.model = any (models) and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()))
   or exists (select from embeddings.stale_contexts));
-comment on function embeddings.has_due_embeddings is
-  'True if a memory that waits for one of these models can be leased, or if a memory has lost its context.';
+comment on function embeddings.has_due_embeddings is 'True if a memory that waits for one of these models can be leased, or if a '
+  'memory has lost its context.';
 grant execute on function embeddings.has_due_embeddings, embeddings.lease_pending_embeddings, embeddings.postpone_embeddings,
   embeddings.renew_embedding_leases, embeddings.release_embedding_leases, embeddings.enqueue_missing_embeddings,
   embeddings.embedding_backlog to l9_worker;

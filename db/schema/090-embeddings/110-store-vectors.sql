@@ -18,9 +18,9 @@ begin atomic
   cross join lateral (select v.place - case when first_chunk = 0 then 1 else 0 end) as c (place)
   where p.packet_id = insert_vectors.packet_id and v.vector is not null on conflict do nothing;
 end;
-comment on function embeddings.insert_vectors is
-  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks '
-  'from that one on. Null: the model knows no piece of that text. The caller must hold a lock on the memory.';
+comment on function embeddings.insert_vectors is 'Inserts vectors of a memory: that of the whole and then those of its chunks, '
+  'or with first_chunk only those of its chunks from that one on. Null: the model knows no piece of that text. The caller must '
+  'hold a lock on the memory.';
 
 -- The memory is locked and its content compared by hash, so that no vector of a former text is stored.
 create function embeddings.store_embeddings(
@@ -53,10 +53,9 @@ begin
   where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
   return true;
 end $$;
-comment on function embeddings.store_embeddings is
-  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, '
-  'in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false and stores nothing if the '
-  'content has changed since it was leased.';
+comment on function embeddings.store_embeddings is 'Stores the vectors of a memory, first that of the whole and then those of '
+  'its chunks, and removes the memory from the queue, in one transaction. With chunks_follow it stays in the queue, for '
+  'store_chunks(). Returns false and stores nothing if the content has changed since it was leased.';
 
 -- The memory is locked as by store_embeddings(); what its queue entry says next is written in the same transaction.
 create function embeddings.store_chunks(
@@ -87,10 +86,10 @@ begin
   where q.packet_id = store_chunks.packet_id and q.model = store_chunks.model;
   return true;
 end $$;
-comment on function embeddings.store_chunks is
-  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where next_chunk '
-  'waits. If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts the chunks of its '
-  'content. Returns false and stores nothing if the content or the steps have changed since they were leased.';
+comment on function embeddings.store_chunks is 'Stores the vectors of some chunks of a memory, from first_chunk on, and returns '
+  'the memory to the queue, where next_chunk waits. If next_chunk is null these were the last: the memory leaves the queue, and '
+  'chunk_count counts the chunks of its content. Returns false and stores nothing if the content or the steps have changed since '
+  'they were leased.';
 
 create function embeddings.store_reasoning(
   packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
@@ -110,10 +109,9 @@ begin
     store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
   return true;
 end $$;
-comment on function embeddings.store_reasoning is
-  'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() '
-  'follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the '
-  'queue.';
+comment on function embeddings.store_reasoning is 'Stores the vectors of the steps of a reasoning trace, first that of the whole '
+  'and then those of its chunks; store_vectors() follows in the same statement. Returns false and stores nothing if the steps '
+  'have changed; the memory then stays in the queue.';
 
 -- Locks the memory and its context, stores the vector of the context, and leaves the others to store_embeddings().
 create function embeddings.store_vectors(
@@ -145,8 +143,8 @@ begin
   return embeddings.store_embeddings(
     packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
 end $$;
-comment on function embeddings.store_vectors is
-  'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores nothing if one of '
-  'the two memories has changed since its text was read; the memory then stays in the queue.';
+comment on function embeddings.store_vectors is 'Does what store_embeddings() does, and stores the vector of the memory''s '
+  'context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then '
+  'stays in the queue.';
 grant execute on function embeddings.insert_vectors, embeddings.store_embeddings, embeddings.store_chunks,
   embeddings.store_reasoning, embeddings.store_vectors to l9_worker;

@@ -23,9 +23,8 @@ begin
   end if;
   return serving;
 end $$;
-comment on function embeddings.adopt_embedding_model is
-  'Called at the start of a gateway. The model begins to serve if no model serves, or if there is no memory yet. Returns the '
-  'model that serves.';
+comment on function embeddings.adopt_embedding_model is 'Called at the start of a gateway. The model begins to serve if no model '
+  'serves, or if there is no memory yet. Returns the model that serves.';
 
 create function embeddings.begin_embedding_change(model text, dimensions integer) returns bigint
 language plpgsql volatile set search_path = '' as $$
@@ -51,9 +50,9 @@ begin
   on conflict on constraint embedding_changes_pkey do update set memories_to_embed = greatest(c.memories_to_embed, missing);
   return missing;
 end $$;
-comment on function embeddings.begin_embedding_change is
-  'Begins a change to another model, which then arrives: every memory, and every new one, is queued for it. A second call '
-  'continues the change. Returns the number of memories that wait. Errors: L9VAL.';
+comment on function embeddings.begin_embedding_change is 'Begins a change to another model, which then arrives: every memory, '
+  'and every new one, is queued for it. A second call continues the change. Returns the number of memories that wait. Errors: '
+  'L9VAL.';
 
 create function embeddings.embedding_change()
 returns table (model text, serving text, to_embed bigint, remaining bigint, refused bigint)
@@ -66,9 +65,8 @@ begin atomic
   left join embeddings.pending_embeddings q on q.model = m.model
   where m.state = 'arriving' group by m.model;
 end;
-comment on function embeddings.embedding_change is
-  'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those of them that '
-  'failed. No row if no change is under way.';
+comment on function embeddings.embedding_change is 'Progress of the model change. to_embed: all memories to embed; remaining: '
+  'those that still wait; refused: those of them that failed. No row if no change is under way.';
 
 -- Counts, under a lock, the memories that would no longer be found by meaning, and switches only if they are few
 -- enough.
@@ -110,9 +108,9 @@ begin
   delete from embeddings.embedding_changes c where c.model = switch_embedding_model.model;
   return 0;
 end $$;
-comment on function embeddings.switch_embedding_model is
-  'Makes the arriving model serve, in one update, if at most allow_missing memories can no longer be found by meaning '
-  'afterwards, and returns 0. Otherwise it changes nothing and returns the number of those memories. Errors: L9VAL.';
+comment on function embeddings.switch_embedding_model is 'Makes the arriving model serve, in one update, if at most '
+  'allow_missing memories can no longer be found by meaning afterwards, and returns 0. Otherwise it changes nothing and returns '
+  'the number of those memories. Errors: L9VAL.';
 
 create function embeddings.abandon_embedding_change() returns text
 language plpgsql volatile set search_path = '' as $$
@@ -126,8 +124,7 @@ begin
   delete from embeddings.embedding_changes c where c.model = abandoned;
   return abandoned;
 end $$;
-comment on function embeddings.abandon_embedding_change is
-  'Abandons the change that is under way; the vectors made for it will be deleted. Returns the model, or null if no change was '
-  'under way.';
+comment on function embeddings.abandon_embedding_change is 'Abandons the change that is under way; the vectors made for it will '
+  'be deleted. Returns the model, or null if no change was under way.';
 grant execute on function embeddings.adopt_embedding_model, embeddings.begin_embedding_change, embeddings.embedding_change,
   embeddings.switch_embedding_model, embeddings.abandon_embedding_change to l9_worker;

@@ -18,9 +18,8 @@ begin atomic
   -- There is no aggregate max(uuid).
   select count(*), (array_agg(d.packet_id order by d.packet_id desc))[1] from deleted d;
 end;
-comment on function embeddings.drop_leaving_vectors is
-  'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: the number '
-  'of deleted vectors; last_packet_id: pass it to the next call.';
+comment on function embeddings.drop_leaving_vectors is 'Deletes up to batch_size vectors of a model that leaves, in order of '
+  'packet_id and after the one given. dropped: the number of deleted vectors; last_packet_id: pass it to the next call.';
 
 -- A model goes only once its vectors are gone: first its indexes and functions, then its row.
 create function embeddings.drop_embedding_model(model text) returns boolean
@@ -51,7 +50,6 @@ begin
   delete from public.embedding_models m where m.model = drop_embedding_model.model;
   return true;
 end $$;
-comment on function embeddings.drop_embedding_model is
-  'Drops the indexes, the functions and the row of a model that leaves. Returns false if the model still has vectors or does not '
-  'leave. Definer: only the owner of the table can drop indexes.';
+comment on function embeddings.drop_embedding_model is 'Drops the indexes, the functions and the row of a model that leaves. '
+  'Returns false if the model still has vectors or does not leave. Definer: only the owner of the table can drop indexes.';
 grant execute on function embeddings.drop_leaving_vectors, embeddings.drop_embedding_model to l9_worker;

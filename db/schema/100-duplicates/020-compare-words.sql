@@ -2,13 +2,12 @@
 -- calls compare_words() for each candidate.
 
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
-comment on function duplicates.max_parsed_chars is
-  'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
+comment on function duplicates.max_parsed_chars is 'How many characters are parsed into words at once: a longer text may have '
+  'more words than fit into one tsvector.';
 
 create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
-comment on function duplicates.max_compared_chars is
-  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates '
-  'are found.';
+comment on function duplicates.max_compared_chars is 'The greatest length of a text, in characters, that is compared with others '
+  'word by word. Of longer ones only exact duplicates are found.';
 
 create function duplicates.distinct_words(content text) returns text[]
 language sql stable parallel safe strict set search_path = ''
@@ -26,13 +25,13 @@ return case
       pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
-comment on function duplicates.distinct_words is
-  'The distinct words of a text in lower case; for scripts without spaces, its characters.';
+comment on function duplicates.distinct_words is 'The distinct words of a text in lower case; for scripts without spaces, its '
+  'characters.';
 
 create type duplicates.used_word as (place integer, word text, spelling text, is_start boolean, is_flag boolean, adjoins boolean);
-comment on type duplicates.used_word is
-  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence begins with it, '
-  'whether it is an option of a command, and whether nothing stands between it and the character before.';
+comment on type duplicates.used_word is 'A word where it stands in a text: its place, the word in lower case and as it is '
+  'written, whether a sentence begins with it, whether it is an option of a command, and whether nothing stands between it and '
+  'the character before.';
 
 create function duplicates.plain_text(content text) returns text
 language plpgsql immutable parallel safe strict set search_path = '' as $$
@@ -63,9 +62,8 @@ begin
   end if;
   return regexp_replace(content, '\mcannot\M', 'can not', 'gi');
 end $$;
-comment on function duplicates.plain_text is
-  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of scripts '
-  'without spaces apart.';
+comment on function duplicates.plain_text is 'A text in one form: digits of every script as ASCII, without marks and joiners, '
+  'contractions in full, characters of scripts without spaces apart.';
 
 create function duplicates.used_words(content text) returns duplicates.used_word[]
 language sql immutable parallel safe strict set search_path = ''
@@ -273,18 +271,17 @@ begin atomic
           left(b.word, at) || substr(b.word, at + 2, 1) || regexp_replace(substr(b.word, at + 3), '^z', 'r'),
           left(b.word, at) || regexp_replace(substr(b.word, at + 3), '^z', 'r')));
 end;
-comment on function duplicates.compare_used_words is
-  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; frequent '
-  'words weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, a '
-  'name or the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar '
-  'they are.';
+comment on function duplicates.compare_used_words is 'How much of their words two texts share, from 0 to 1: the Jaccard index of '
+  'stems, without regard to word order; frequent words weigh half. is_distinguished: the words that differ hold a negation or '
+  'its prefix, a number, a unit, a date, a time, a name or the opposite of one another, or two words have changed places, so '
+  'that the texts don''t say the same, however similar they are.';
 
 create function duplicates.compare_words(
   one text, other text, language text default 'english', out similarity real, out is_distinguished boolean) returns record
 language sql stable parallel safe strict set search_path = ''
 return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used_words(other), language);
-comment on function duplicates.compare_words is
-  'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
+comment on function duplicates.compare_words is 'compare_used_words() of two texts, whose words are stemmed by the rules of a '
+  'language.';
 grant execute on function duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words,
   duplicates.plain_text, duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words to
   l9_agent, l9_admin;

@@ -2,9 +2,8 @@
 
 create function duplicates.similarity_threshold() returns real language sql immutable parallel safe set search_path = ''
 return 0.75;
-comment on function duplicates.similarity_threshold is
-  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was '
-  'judged on.';
+comment on function duplicates.similarity_threshold is 'The lowest similarity at which two memories count as near-duplicates. '
+  'docs/explanation/duplicates.md lists the pairs it was judged on.';
 
 -- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
 -- meaning.
@@ -127,8 +126,7 @@ begin
   from compared c
   where c.similarity >= duplicates.similarity_threshold() order by c.similarity desc, c.packet_id limit max_candidates;
 end $$;
-comment on function duplicates.find_similar is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar '
-  'first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a negation, a '
-  'value or an opposite is not one.';
+comment on function duplicates.find_similar is 'Near-duplicates of a text among memories of one owner, scope, project, branch '
+  'and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning. A '
+  'text whose differing words hold a negation, a value or an opposite is not one.';
 grant execute on function duplicates.similarity_threshold, duplicates.find_similar to l9_agent, l9_admin;

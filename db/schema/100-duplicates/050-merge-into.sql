@@ -49,8 +49,7 @@ begin
   end;
   return answer;
 end $$;
-comment on function duplicates.merge_into is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a field the '
-  'newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if '
-  'the two can''t be merged.';
+comment on function duplicates.merge_into is 'Merges a save into a near-duplicate memory, as an update by that memory''s writer: '
+  'the longer text wins, and of a field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe '
+  'if nothing is new; the result is null if the two can''t be merged.';
 grant execute on function duplicates.merge_into to l9_agent, l9_admin;

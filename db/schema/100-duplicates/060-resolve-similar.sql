@@ -62,7 +62,6 @@ begin
   end loop;
   return answer;
 end $$;
-comment on function duplicates.resolve_similar is
-  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; '
-  'messages are only reported. Without a status the memory has to be inserted.';
+comment on function duplicates.resolve_similar is 'Handles near-duplicates for save_memory: reports them and, with on_similar '
+  'skip or merge, answers with a status if it can; messages are only reported. Without a status the memory has to be inserted.';
 grant execute on function duplicates.resolve_similar to l9_agent, l9_admin;

@@ -7,9 +7,8 @@ begin
   perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
   return null;
 end $$;
-comment on function importance.tg_memory_access_log__append_only is
-  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; '
-  'this log serves learning, and audit_log is the evidence.';
+comment on function importance.tg_memory_access_log__append_only is 'Refuses every UPDATE, DELETE and TRUNCATE. It is not the '
+  'guard of audit_log because that one also refuses to drop partitions; this log serves learning, and audit_log is the evidence.';
 
 -- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
 create table importance.memory_access_log (
@@ -37,29 +36,28 @@ create table importance.memory_access_log (
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
-comment on table importance.memory_access_log is
-  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. Append-only; it '
-  'holds ids and numbers but no texts, with one partition a month.';
+comment on table importance.memory_access_log is 'Which agent saw which memory, fact, relationship or archive, and when. '
+  'Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
 comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
 comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
-comment on column importance.memory_access_log.xid is
-  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
-comment on column importance.memory_access_log.target_type is
-  'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
+comment on column importance.memory_access_log.xid is 'The transaction that wrote the row. Rows are rolled up in this order, '
+  'once no earlier transaction is in progress.';
+comment on column importance.memory_access_log.target_type is 'The type of the target: memory, fact, relationship or archive. '
+  'Lessons and summaries are memories.';
 comment on column importance.memory_access_log.target_id is 'The id of the target.';
 comment on column importance.memory_access_log.agent_id is 'The caller.';
-comment on column importance.memory_access_log.access_context is
-  'search if the target was among the hits of a search; get if it was read in full.';
+comment on column importance.memory_access_log.access_context is 'search if the target was among the hits of a search; get if it '
+  'was read in full.';
 comment on column importance.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1.';
-comment on column importance.memory_access_log.audit_id is
-  'The id of the search in audit_log, and of the text of its query if the tenant keeps those.';
+comment on column importance.memory_access_log.audit_id is 'The id of the search in audit_log, and of the text of its query if '
+  'the tenant keeps those.';
 comment on column importance.memory_access_log.tenant_id is 'The tenant of the caller.';
 comment on column importance.memory_access_log.org_id is 'The org that the caller acted for.';
 comment on column importance.memory_access_log.user_id is 'The user that the caller acted for.';
 comment on column importance.memory_access_log.project_id is 'The project of the target at the time of the access.';
 comment on column importance.memory_access_log.scope is 'The scope of the target at the time of the access.';
-comment on column importance.memory_access_log.is_admin is
-  'True if the caller was an administrator, who is not restricted by org and user.';
+comment on column importance.memory_access_log.is_admin is 'True if the caller was an administrator, who is not restricted by '
+  'org and user.';
 
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
@@ -68,10 +66,10 @@ alter policy user_visibility on importance.memory_access_log using (
   user_id is not distinct from (select identity.current_user_id()));
 create policy own_accesses on importance.memory_access_log as restrictive for select to l9_agent
   using (agent_id = (select identity.current_caller()));
-comment on policy org_isolation on importance.memory_access_log is
-  'What an agent did for one org is hidden from it while it acts for another, or for none.';
-comment on policy user_visibility on importance.memory_access_log is
-  'What an agent did for one user is hidden from it while it acts for another, or for none.';
+comment on policy org_isolation on importance.memory_access_log is 'What an agent did for one org is hidden from it while it '
+  'acts for another, or for none.';
+comment on policy user_visibility on importance.memory_access_log is 'What an agent did for one user is hidden from it while it '
+  'acts for another, or for none.';
 comment on policy own_accesses on importance.memory_access_log is 'Agents see their own accesses only, never who else read what.';
 
 create policy worker_access on importance.memory_access_log for select to l9_worker using (true);
@@ -80,8 +78,8 @@ create policy definer_functions on importance.memory_access_log for select to l9
 
 comment on policy worker_access on importance.memory_access_log is 'The roll-up job reads the log.';
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
-comment on policy definer_functions on importance.memory_access_log is
-  'The audit triggers of feedback and drop_access_partition() read the log.';
+comment on policy definer_functions on importance.memory_access_log is 'The audit triggers of feedback and '
+  'drop_access_partition() read the log.';
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 

@@ -25,9 +25,8 @@ begin
     and identity.has_project(me, a.project_id);
   return access_ids;
 end $$;
-comment on function importance.log_accesses is
-  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same order. It writes '
-  'nothing when an operator reads another tenant, because that is not use. Definer: callers can''t insert there. Whatever a '
-  'caller could forge with it concerns only itself and its own scopes, and roll_up_accesses counts a row only if the memory or '
-  'fact agrees with it.';
+comment on function importance.log_accesses is 'Writes what the caller was shown to the access log, in one statement, and '
+  'returns the access ids in the same order. It writes nothing when an operator reads another tenant, because that is not use. '
+  'Definer: callers can''t insert there. Whatever a caller could forge with it concerns only itself and its own scopes, and '
+  'roll_up_accesses counts a row only if the memory or fact agrees with it.';
 grant execute on function importance.log_accesses to l9_agent, l9_admin, l9_platform_admin;

@@ -26,8 +26,8 @@ begin
   new.content_hash := importance.text_hash_at(new.packet_id, uuid_extract_timestamp(new.access_id));
   return new;
 end $$;
-comment on function importance.tg_memory_feedback__stamp_text is
-  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see all versions.';
+comment on function importance.tg_memory_feedback__stamp_text is 'Records which text the vote is for: the one that the memory '
+  'had when it was shown. Definer: callers don''t see all versions.';
 
 create function importance.tg_memory_feedback__audit() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -39,11 +39,10 @@ begin
   join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
   return null;
 end $$;
-
-comment on function importance.tg_memory_feedback__stamp is
-  'Writes who gives the feedback and when, replacing what the client sent.';
-comment on function importance.tg_memory_feedback__audit is
-  'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
+comment on function importance.tg_memory_feedback__stamp is 'Writes who gives the feedback and when, replacing what the client '
+  'sent.';
+comment on function importance.tg_memory_feedback__audit is 'Writes one audit row for each vote, without its reason. Definer: '
+  'callers can''t insert into audit_log.';
 
 create table public.memory_feedback (
   -- One vote for each access: a second vote replaces the first.
@@ -67,17 +66,16 @@ create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user
 
 -- Erased reasons must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0, alter column content_hash set statistics 0;
-comment on table public.memory_feedback is
-  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the '
-  'access log so that the log is never changed and feedback can be erased.';
+comment on table public.memory_feedback is 'Whether a memory was useful to the agent that it was shown to: at most one row for '
+  'each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.';
 comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
 comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
 comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
 comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
-comment on column public.memory_feedback.reason is
-  'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
-comment on column public.memory_feedback.content_hash is
-  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does not count.';
+comment on column public.memory_feedback.reason is 'Why the memory helped or did not, in the caller''s words: at most 1000 '
+  'bytes.';
+comment on column public.memory_feedback.content_hash is 'The hash of the text that the memory had when it was shown. Feedback '
+  'on another text than the present one does not count.';
 comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
 comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
 comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
@@ -117,18 +115,18 @@ create policy platform_override on public.memory_feedback for select to l9_platf
 create policy worker_access on public.memory_feedback for select to l9_worker using (true);
 
 comment on policy tenant_isolation on public.memory_feedback is 'Nothing is shared between tenants.';
-comment on policy org_isolation on public.memory_feedback is
-  'Feedback that an agent gave for one org is hidden from it while it acts for another, or for none.';
-comment on policy user_visibility on public.memory_feedback is
-  'Feedback that an agent gave for one user is hidden from it while it acts for another, or for none.';
-comment on policy packet_visibility on public.memory_feedback is
-  'Feedback is visible only on memories that the caller may read at present.';
-comment on policy own_access on public.memory_feedback is
-  'A caller may give feedback only on an access that it made itself, for the same org and user.';
+comment on policy org_isolation on public.memory_feedback is 'Feedback that an agent gave for one org is hidden from it while it '
+  'acts for another, or for none.';
+comment on policy user_visibility on public.memory_feedback is 'Feedback that an agent gave for one user is hidden from it while '
+  'it acts for another, or for none.';
+comment on policy packet_visibility on public.memory_feedback is 'Feedback is visible only on memories that the caller may read '
+  'at present.';
+comment on policy own_access on public.memory_feedback is 'A caller may give feedback only on an access that it made itself, for '
+  'the same org and user.';
 comment on policy own_feedback on public.memory_feedback is 'A caller may change only its own feedback.';
 comment on policy scope_access on public.memory_feedback is 'Agents see their own feedback.';
-comment on policy admin_override on public.memory_feedback is
-  'Admins see the feedback of their tenant''s agents on memories that the admin may read.';
+comment on policy admin_override on public.memory_feedback is 'Admins see the feedback of their tenant''s agents on memories '
+  'that the admin may read.';
 comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on public.memory_feedback is 'The roll-up job reads feedback.';
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -34,9 +34,9 @@ exception when foreign_key_violation then
   perform identity.raise_error('L9OWN',
     format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
 end $$;
-comment on function public.record_feedback is
-  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that of the hit. A '
-  'second call for the same access replaces the first. Audited. L9OWN if the access does not exist, is not the caller''s, or its '
-  'memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
+comment on function public.record_feedback is 'Records whether a memory that the caller was shown was useful, and why (at most '
+  '1000 bytes). access_id is that of the hit. A second call for the same access replaces the first. Audited. L9OWN if the access '
+  'does not exist, is not the caller''s, or its memory can''t be read any more; the three cases give the same error. Errors: '
+  'L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.record_feedback to l9_agent, l9_admin;
 -- Operators get no grant: feedback is for those who work in the tenant.

@@ -11,9 +11,8 @@ return case
   when kind in ('todo', 'pr_context', 'change') then -0.3
   else 0
 end::double precision;
-comment on function importance.kind_weight is
-  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, changes and '
-  'the context of a pull request go out of date.';
+comment on function importance.kind_weight is 'What the kind of a memory adds to its importance, in log-odds: decisions, '
+  'runbooks and DDL stay useful; todos, changes and the context of a pull request go out of date.';
 
 create function importance.importance(
   estimate double precision, kind text, useful double precision, useless double precision, age_days double precision)
@@ -29,18 +28,15 @@ return 1 / (1 + exp(-(
   -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
-comment on function importance.importance is
-  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1) and with the voices '
-  'of agents that found it useful; it falls with the voices of agents against it and with age. useful and useless are sums over '
-  'agents, each at most 1 (see voice). One agent alone moves the score by less than 0.1. docs/explanation/importance.md lists '
-  'the weights. Pure.';
+comment on function importance.importance is 'How much a memory matters, between 0 and 1, both excluded. It rises with the '
+  'writer''s estimate (0 to 1) and with the voices of agents that found it useful; it falls with the voices of agents against it '
+  'and with age. useful and useless are sums over agents, each at most 1 (see voice). One agent alone moves the score by less '
+  'than 0.1. docs/explanation/importance.md lists the weights. Pure.';
 
 create function importance.voice(vote smallint, has_used boolean, has_contradicted boolean) returns integer
-language sql immutable parallel safe
-return greatest(coalesce(vote, has_used::integer) - has_contradicted::integer, -1);
-comment on function importance.voice is
-  'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote (1 or -1) counts; without a vote, '
-  'building on the memory counts for it. Contradicting the memory subtracts 1.';
+language sql immutable parallel safe return greatest(coalesce(vote, has_used::integer) - has_contradicted::integer, -1);
+comment on function importance.voice is 'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote '
+  '(1 or -1) counts; without a vote, building on the memory counts for it. Contradicting the memory subtracts 1.';
 
 create function importance.decayed(amount double precision, since timestamptz, until timestamptz) returns double precision
 language sql immutable parallel safe
@@ -51,7 +47,7 @@ return coalesce(
     when until <= since then 0
   end),
   0);
-comment on function importance.decayed is
-  'The amount left after a time: it halves every 30 days. The result is 0 if the amount or a time is null.';
+comment on function importance.decayed is 'The amount left after a time: it halves every 30 days. The result is 0 if the amount '
+  'or a time is null.';
 grant execute on function importance.kind_weight, importance.importance, importance.voice, importance.decayed to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;

@@ -16,17 +16,16 @@ create table importance.memory_voices (
   -- Leaves room in each page for HOT updates. The table has no index but its key.
   fillfactor = 70
 );
-comment on table importance.memory_voices is
-  'What each agent did with a memory, one row for each memory and agent, so that an agent counts once however often it acts. '
-  'memory_signals holds the sums.';
+comment on table importance.memory_voices is 'What each agent did with a memory, one row for each memory and agent, so that an '
+  'agent counts once however often it acts. memory_signals holds the sums.';
 comment on column importance.memory_voices.packet_id is 'The memory.';
 comment on column importance.memory_voices.agent is 'The creator name of the agent; all its tokens, keys and users share it.';
 comment on column importance.memory_voices.vote is 'Its last feedback: 1 useful, -1 useless; null if it gave none.';
 comment on column importance.memory_voices.read_at is 'When it last read the memory in full after it had found it.';
-comment on column importance.memory_voices.has_cited is
-  'True if it wrote a memory that has this one as a parent and that every reader of this one may read.';
-comment on column importance.memory_voices.has_asserted is
-  'True if it asserted a fact that the memory, written by another, states.';
+comment on column importance.memory_voices.has_cited is 'True if it wrote a memory that has this one as a parent and that every '
+  'reader of this one may read.';
+comment on column importance.memory_voices.has_asserted is 'True if it asserted a fact that the memory, written by another, '
+  'states.';
 comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
 
 call identity.keep_private('importance.memory_voices',
@@ -43,9 +42,8 @@ language plpgsql volatile set search_path = '' as $$
 begin
   perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
 end $$;
-comment on function importance.lock_signals is
-  'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this first, so that '
-  'sum_voices() misses no row. Not executable by callers.';
+comment on function importance.lock_signals is 'Locks the statistics of memories, in the order of their ids. A function that '
+  'changes memory_voices calls this first, so that sum_voices() misses no row. Not executable by callers.';
 
 -- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
 create function importance.sum_voices(packet_ids uuid[]) returns void
@@ -85,6 +83,6 @@ begin atomic
     and (s.useful, s.useless, s.readers, s.read_at, s.contradiction_count)
       is distinct from (n.useful, n.useless, n.readers, n.read_at, n.contradictions::integer);
 end;
-comment on function importance.sum_voices is
-  'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable by callers.';
+comment on function importance.sum_voices is 'Writes the sums of memory_voices to memory_signals. The caller must have called '
+  'lock_signals(). Not executable by callers.';
 grant execute on function importance.lock_signals, importance.sum_voices to l9_worker;

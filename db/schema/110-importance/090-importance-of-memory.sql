@@ -13,8 +13,8 @@ return importance.importance(
     + importance.decayed(least((memory).access_count, 1)::double precision, (memory).last_accessed, at)),
   least((memory).contradiction_count, 1) + coalesce((signals).useless, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
-comment on function importance.importance_of is
-  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never found or used. Pure.';
+comment on function importance.importance_of is 'The importance() of a memory at a time, given its usage statistics; null '
+  'signals mean that it was never found or used. Pure.';
 grant execute on function importance.importance_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function public.packet_store_importance_score(memory public.packet_store) returns real
@@ -36,15 +36,14 @@ create function public.packet_store_contradiction_count(memory public.packet_sto
 language sql stable parallel safe set search_path = ''
 return (memory).contradiction_count
   + coalesce((select s.contradiction_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
-
-comment on function public.packet_store_importance_score is
-  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, what agents do with it (votes, '
-  'reading after a search, citations, contradictions: one voice an agent) and its age.';
-comment on function public.packet_store_access_count is
-  'How often the memory was found or read, up to the last roll-up of the access log.';
-comment on function public.packet_store_last_accessed is
-  'When the memory was last found or read, up to the last roll-up of the access log.';
-comment on function public.packet_store_contradiction_count is
-  'How many agents contradict this memory by facts of other memories.';
+comment on function public.packet_store_importance_score is 'How much the memory matters, from 0 to 1: computed from the '
+  'writer''s estimate, its kind, what agents do with it (votes, reading after a search, citations, contradictions: one voice an '
+  'agent) and its age.';
+comment on function public.packet_store_access_count is 'How often the memory was found or read, up to the last roll-up of the '
+  'access log.';
+comment on function public.packet_store_last_accessed is 'When the memory was last found or read, up to the last roll-up of the '
+  'access log.';
+comment on function public.packet_store_contradiction_count is 'How many agents contradict this memory by facts of other '
+  'memories.';
 grant execute on function public.packet_store_importance_score, public.packet_store_access_count,
   public.packet_store_last_accessed, public.packet_store_contradiction_count to l9_agent, l9_admin, l9_platform_admin;

@@ -8,9 +8,8 @@ create table importance.pending_recounts (
   packet_id uuid not null,
   queued_at timestamptz not null default clock_timestamp()
 );
-comment on table importance.pending_recounts is
-  'Queue of memories whose voices must be counted again, because a memory that cites them was written, changed or deleted, or '
-  'feedback was deleted.';
+comment on table importance.pending_recounts is 'Queue of memories whose voices must be counted again, because a memory that '
+  'cites them was written, changed or deleted, or feedback was deleted.';
 comment on column importance.pending_recounts.recount_id is 'The order of the queue.';
 comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
 comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
@@ -27,9 +26,8 @@ begin
   insert into importance.pending_recounts (packet_id) select distinct o.packet_id from old_rows o;
   return null;
 end $$;
-comment on function importance.tg_memory_feedback__recount is
-  'Queues the memories on which feedback was deleted, so that an erased vote stops counting. Definer: callers can''t write the '
-  'queue.';
+comment on function importance.tg_memory_feedback__recount is 'Queues the memories on which feedback was deleted, so that an '
+  'erased vote stops counting. Definer: callers can''t write the queue.';
 
 create trigger _900_recount after delete on public.memory_feedback referencing old table as old_rows
   for each statement execute function importance.tg_memory_feedback__recount();

@@ -10,14 +10,12 @@ create table importance.memory_citations (
 );
 
 create index memory_citations_cited_by_idx on importance.memory_citations (cited_by);
-comment on table importance.memory_citations is
-  'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found without a '
-  'scan.';
+comment on table importance.memory_citations is 'Which memories rest on which: parent_ids, one row for each parent, so that the '
+  'memories that cite one are found without a scan.';
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
-comment on column importance.memory_citations.content_hash is
-  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than '
-  'the present one does not count.';
+comment on column importance.memory_citations.content_hash is 'The hash of the text that the parent had when it was cited; null '
+  'once the parent is deleted. A citation of another text than the present one does not count.';
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
@@ -31,9 +29,8 @@ create policy platform_override on importance.memory_citations for select to l9_
     and exists (select from public.packet_store p where p.packet_id = memory_citations.cited_by));
 create policy worker_access on importance.memory_citations for select to l9_worker using (true);
 create policy definer_functions on importance.memory_citations to l9_owner using (true);
-comment on policy scope_access on importance.memory_citations is
-  'A row tells of the memory that cites, so it is visible to callers that may read that memory. A parent is visible to all of '
-  'them.';
+comment on policy scope_access on importance.memory_citations is 'A row tells of the memory that cites, so it is visible to '
+  'callers that may read that memory. A parent is visible to all of them.';
 comment on policy platform_override on importance.memory_citations is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on importance.memory_citations is 'The roll-up job counts citations.';
 comment on policy definer_functions on importance.memory_citations is 'A trigger of packet_store copies parent_ids.';
@@ -73,9 +70,8 @@ begin
   select c.packet_id from importance.memory_citations c where tg_op = 'UPDATE' and c.packet_id = new.packet_id;
   return null;
 end $$;
-comment on function importance.tg_packet_store__cite is
-  'Keeps memory_citations in step with parent_ids and queues the memories whose citations may count differently now. Definer: '
-  'callers can''t write these tables.';
+comment on function importance.tg_packet_store__cite is 'Keeps memory_citations in step with parent_ids and queues the memories '
+  'whose citations may count differently now. Definer: callers can''t write these tables.';
 
 create trigger _640_cite_insert after insert on public.packet_store
   for each row when (new.parent_ids <> '{}') execute function importance.tg_packet_store__cite();
@@ -101,9 +97,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function importance.tg_packet_store__recount_text is
-  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers '
-  'can''t write these tables.';
+comment on function importance.tg_packet_store__recount_text is 'Queues a memory whose text has changed: votes, citations and '
+  'readings of the former text no longer count. Definer: callers can''t write these tables.';
 
 create trigger _640_recount_text after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)

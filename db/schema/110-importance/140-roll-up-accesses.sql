@@ -16,9 +16,8 @@ begin atomic
     access_count = s.access_count + excluded.access_count,
     last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
-comment on function importance.count_accesses is
-  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be locked. Not '
-  'executable by callers.';
+comment on function importance.count_accesses is 'Adds the accesses of these transactions to access_count and last_accessed of '
+  'these memories, which must be locked. Not executable by callers.';
 
 -- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
 -- meanwhile.
@@ -73,10 +72,9 @@ begin
     perform importance.sum_voices(recounted_ids);
   end if;
 end $$;
-comment on function importance.roll_up_accesses_between is
-  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the voices of '
-  'agents on the memories that they read or voted on, and on up to 10,000 that are queued in pending_recounts. Not executable by '
-  'callers: roll_up_accesses() chooses the range.';
+comment on function importance.roll_up_accesses_between is 'Adds the accesses of these transactions that are later than '
+  'era_after to memory_signals, and counts again the voices of agents on the memories that they read or voted on, and on up to '
+  '10,000 that are queued in pending_recounts. Not executable by callers: roll_up_accesses() chooses the range.';
 
 create function importance.are_accesses_waiting() returns boolean
 language sql stable set search_path = ''
@@ -91,8 +89,8 @@ begin atomic
     or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
   from importance.access_roll_up r;
 end;
-comment on function importance.are_accesses_waiting is
-  'True if there may be something to roll up. Cheap, for a job that asks often.';
+comment on function importance.are_accesses_waiting is 'True if there may be something to roll up. Cheap, for a job that asks '
+  'often.';
 
 create function importance.access_backlog()
 returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)
@@ -110,8 +108,7 @@ begin atomic
     (select n.queued_at from importance.pending_recounts n limit 100000)
   ) w;
 end;
-comment on function importance.access_backlog is
-  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in '
-  'seconds, and when something was last rolled up.';
+comment on function importance.access_backlog is 'How many accesses, votes and recounts are not rolled up yet (at most 100,000 '
+  'of each are counted), the age of the oldest in seconds, and when something was last rolled up.';
 grant execute on function importance.count_accesses, importance.roll_up_accesses_between, importance.are_accesses_waiting,
   importance.access_backlog to l9_worker;

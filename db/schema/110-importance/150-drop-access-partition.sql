@@ -23,8 +23,7 @@ begin
     'dropped', format('partitions.%I', partition), 'rows', dropped));
   return dropped;
 end $$;
-comment on function public.drop_access_partition is
-  'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in '
-  'memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. '
-  'Errors: L9VAL, naming month.';
+comment on function public.drop_access_partition is 'Drops a past month of the access log once it is rolled up, and returns how '
+  'many rows it held. The statistics in memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the '
+  'owner of a table can drop partitions. Errors: L9VAL, naming month.';
 grant execute on function public.drop_access_partition to l9_platform_admin;

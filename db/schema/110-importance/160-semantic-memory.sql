@@ -37,17 +37,15 @@ cross join lateral (select public.packet_store_importance_score(p) as learned) i
 where e.model = (select embeddings.serving_model())
   -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
-comment on view public.semantic_memory is
-  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for '
-  'readers of the old table of this name and is read only; new readers call search_memory().';
+comment on view public.semantic_memory is 'The vectors of the model that serves, of memories whole and in chunks, with the texts '
+  'that they were made from. It exists for readers of the old table of this name and is read only; new readers call '
+  'search_memory().';
 comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
 comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
-comment on column public.semantic_memory.vector is
-  'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to '
-  'clients.';
-comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), estimated_importance (that '
-  'of the writer) and metadata, built from the memory.';
+comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions '
+  'can read it: the gateway never sends it to clients.';
+comment on column public.semantic_memory.payload is 'packet_id, text (of the chunk or the whole memory), kind, tags, importance '
+  '(as importance_score), estimated_importance (that of the writer) and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
 comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
 comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';

@@ -17,9 +17,8 @@ begin atomic
   from joined j
   where j.text <> '' order by j.line;
 end;
-comment on function documents.atoms is
-  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the '
-  'blank lines at its beginning. Joined they are the same text. Lines count from 1.';
+comment on function documents.atoms is 'The lines of a Markdown that have a text, in order, each with its line end and the blank '
+  'lines after it, and before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
 
 create function documents.end_of_fence(fence text) returns text language sql immutable parallel safe set search_path = ''
 return case fence
@@ -27,9 +26,8 @@ return case fence
   when '+++' then '^\+\+\+[ \t\r]*$'
   when '<!--' then '-->'
   else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
-comment on function documents.end_of_fence is
-  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many '
-  'marks.';
+comment on function documents.end_of_fence is 'A regular expression for the line that ends what this opens: front matter, a '
+  'comment of HTML, or a fence of at least as many marks.';
 
 -- Looks only at lines that can be a mark, in order, and remembers which fence is open.
 create function documents.find_marks(body_md text, open_fence text default null)
@@ -99,18 +97,16 @@ begin
     end if;
   end loop;
 end $$;
-comment on function documents.find_marks is
-  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the '
-  'heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines '
-  'count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, '
-  'where front matter may stand.';
+comment on function documents.find_marks is 'The one reader of headings: those of a Markdown outside fenced code, front matter '
+  'and comments of HTML (level 1 to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the '
+  'fence) or closes (fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if '
+  'none is; null at the start of a document, where front matter may stand.';
 
 create function documents.title_of(body_md text, source_url text) returns text
 language sql immutable parallel safe set search_path = ''
 return coalesce(
   (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
   nullif(btrim(left(btrim(substring(source_url from '([^/]*)/*$')), 500)), ''));
-comment on function documents.title_of is
-  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it '
-  'has neither.';
+comment on function documents.title_of is 'The title of a document whose writer names none: its first heading, or else the end '
+  'of the path where it comes from. Null: it has neither.';
 grant execute on function documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of to l9_agent, l9_admin;

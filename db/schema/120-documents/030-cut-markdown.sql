@@ -88,10 +88,9 @@ begin
   pieces[cardinality(pieces)] := pieces[cardinality(pieces)] || rest;
   return pieces;
 end $$;
-comment on function documents.cut is
-  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at least '
-  'min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else between lines, else '
-  'between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
+comment on function documents.cut is 'The pieces of a Markdown in order, which joined are the same text: cut at headings outside '
+  'fenced code, where at least min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, '
+  'else between lines, else between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
 
 create function documents.with_headings(pieces text[], title text)
 returns table (n integer, heading text, level integer, body_md text)
@@ -118,9 +117,8 @@ begin atomic
   left join marks m on m.line = u.mark
   where u.n is not null order by u.n;
 end;
-comment on function documents.with_headings is
-  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is the title, '
-  'and the level 0.';
+comment on function documents.with_headings is 'The pieces of a Markdown with the heading that each begins with or stands under; '
+  'before the first heading it is the title, and the level 0.';
 
 create function documents.cut_markdown(markdown text, title text)
 returns table ("position" integer, heading text, level integer, body_md text)
@@ -129,9 +127,8 @@ begin
   perform documents.check_body(markdown);
   return query select h.n, h.heading, h.level, h.body_md from documents.with_headings(documents.cut(markdown), title) h;
 end $$;
-comment on function documents.cut_markdown is
-  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is the same text, '
-  'byte for byte. The heading is the one that a section begins with or stands under, or the title, with level 0, before the '
-  'first one. Errors: L9LIM, L9VAL.';
+comment on function documents.cut_markdown is 'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md '
+  'joined in order of position is the same text, byte for byte. The heading is the one that a section begins with or stands '
+  'under, or the title, with level 0, before the first one. Errors: L9LIM, L9VAL.';
 grant execute on function documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown to l9_agent,
   l9_admin;

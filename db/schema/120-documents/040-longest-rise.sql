@@ -36,7 +36,6 @@ begin
   end loop;
   return rise;
 end $$;
-comment on function documents.longest_rise is
-  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one before it. '
-  'Numbers must differ.';
+comment on function documents.longest_rise is 'The numbers of a longest part of a list, not necessarily without gaps, in which '
+  'each is greater than the one before it. Numbers must differ.';
 grant execute on function documents.longest_rise to l9_agent, l9_admin;

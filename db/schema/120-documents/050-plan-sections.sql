@@ -5,9 +5,8 @@ create type documents.present_section as (place integer, packet_id uuid, body_md
 comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
 
 create type documents.wanted_section as (n integer, heading text, level integer, body_md text, place integer, "position" numeric);
-comment on type documents.wanted_section is
-  'A section as it should be. n: its number in the new order; place: that of the present section which it takes over; null for '
-  'none.';
+comment on type documents.wanted_section is 'A section as it should be. n: its number in the new order; place: that of the '
+  'present section which it takes over; null for none.';
 
 create function documents.sections_of(document_id uuid) returns setof public.packet_store
 language sql stable set search_path = ''
@@ -36,9 +35,8 @@ begin
   end if;
   return documents.cut(middle, fence);
 end $$;
-comment on function documents.cut_next is
-  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting goes from the '
-  'beginning to the end, so they are those that it has as a whole.';
+comment on function documents.cut_next is 'The first pieces of a text that follows what is stored: one more than these, or all '
+  'if it has no more. Cutting goes from the beginning to the end, so they are those that it has as a whole.';
 
 -- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
 -- text.
@@ -126,10 +124,9 @@ begin
     left join old_ones o on (o.body, o.nth) = (n.body, n.nth)
     order by w.n);
 end $$;
-comment on function documents.cut_again is
-  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the '
-  'text between them is cut anew, and a section of that part whose text existed before takes its place. most_more: where all '
-  'present sections are kept and more follow, one more than so many of these are enough.';
+comment on function documents.cut_again is 'The sections that a document has with a new text. Sections at its beginning and end '
+  'whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before '
+  'takes its place. most_more: where all present sections are kept and more follow, one more than so many of these are enough.';
 
 -- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
@@ -190,8 +187,8 @@ begin
   end if;
   return placed;
 end $$;
-comment on function documents.place_sections is
-  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. '
-  'Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
+comment on function documents.place_sections is 'Gives each section its position. A section with a new text replaces one whose '
+  'text is gone between the same two neighbours. Sections that stay in order keep their positions, unless no number is left '
+  'between two of them; then all are numbered anew.';
 grant execute on function documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections to l9_agent,
   l9_admin, l9_platform_admin;

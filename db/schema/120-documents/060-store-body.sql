@@ -12,14 +12,13 @@ comment on function documents.raise_not_writer is 'Raises L9OWN for a document t
 
 create function documents.writes_left() returns integer language sql stable set search_path = ''
 return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
-comment on function documents.writes_left is
-  'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
+comment on function documents.writes_left is 'How many sections this transaction still writes, where a call is cut into several; '
+  'null if it writes all.';
 
 create function documents.is_continued() returns boolean language sql stable set search_path = ''
 return pg_catalog.current_setting('l9.is_continued', true) = 'true';
-comment on function documents.is_continued is
-  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an '
-  'own document stored before a secret is refused, which the triggers do in any case.';
+comment on function documents.is_continued is 'True if this call goes on with a text that an earlier one has checked as a whole. '
+  'Who says so falsely may find a part of an own document stored before a secret is refused, which the triggers do in any case.';
 
 -- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
 -- write.
@@ -97,9 +96,8 @@ begin
   get diagnostics inserted = row_count;
   return expected + inserted > 0;
 end $$;
-comment on function documents.write_sections is
-  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as '
-  'writes_left() says; then l9.is_unfinished is set. True if there are any.';
+comment on function documents.write_sections is 'Updates the sections that differ from what is wanted and inserts those that are '
+  'not there yet: of all, or of as many as writes_left() says; then l9.is_unfinished is set. True if there are any.';
 
 create function documents.has_body(document public.packet_store, body_md text) returns boolean
 language sql stable set search_path = ''
@@ -162,9 +160,8 @@ begin
   end;
   return is_written or vanished <> '{}';
 end $$;
-comment on function documents.store_body is
-  'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a '
-  'changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, '
-  'L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
+comment on function documents.store_body is 'Keeps the Markdown of a document as its sections. Only those that differ are '
+  'written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or '
+  'deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 grant execute on function documents.raise_not_writer, documents.has_body, documents.writes_left, documents.is_continued,
   documents.store_body, documents.write_sections to l9_agent, l9_admin;

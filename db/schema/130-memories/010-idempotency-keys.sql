@@ -19,22 +19,21 @@ create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
 -- A key may contain text about its memory and is deleted with it, so the planner keeps no samples of it.
 alter table public.idempotency_keys alter column idempotency_key set statistics 0;
 alter table public.idempotency_keys alter column request_hash set statistics 0;
-comment on table public.idempotency_keys is
-  'The first answer given for each idempotency key of a caller, its org and its user, so that a retried save returns it again.';
+comment on table public.idempotency_keys is 'The first answer given for each idempotency key of a caller, its org and its user, '
+  'so that a retried save returns it again.';
 comment on column public.idempotency_keys.tenant_id is 'The tenant of the caller.';
 comment on column public.idempotency_keys.caller is 'The caller that used the key.';
 comment on column public.idempotency_keys.acting_org_id is 'The org of the caller, or null. Each org has keys of its own.';
-comment on column public.idempotency_keys.acting_user_id is
-  'The user that the caller acted for, or null. Each user has keys of its own.';
+comment on column public.idempotency_keys.acting_user_id is 'The user that the caller acted for, or null. Each user has keys of '
+  'its own.';
 comment on column public.idempotency_keys.idempotency_key is 'The key, 1 to 200 bytes.';
-comment on column public.idempotency_keys.request_hash is
-  'SHA-256 of the arguments of the save, so that a key that is used again for another save is refused.';
+comment on column public.idempotency_keys.request_hash is 'SHA-256 of the arguments of the save, so that a key that is used '
+  'again for another save is refused.';
 comment on column public.idempotency_keys.created_at is 'When the key was first used.';
 comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key is deleted with it.';
 comment on column public.idempotency_keys.status is 'The status first answered: inserted, updated or skipped_dedupe.';
 
-alter table public.idempotency_keys enable row level security;
-alter table public.idempotency_keys force row level security;
+alter table public.idempotency_keys enable row level security, force row level security;
 
 create policy tenant_isolation on public.idempotency_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -52,9 +51,8 @@ create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
     and (packet_id is null or exists (select from public.packet_store p where p.packet_id = idempotency_keys.packet_id)));
 
 comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
-comment on policy scope_access on public.idempotency_keys is
-  'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this '
-  'caller may read.';
+comment on policy scope_access on public.idempotency_keys is 'A key is visible only to the caller that used it, acting for the '
+  'same org and user, and may refer only to a memory that this caller may read.';
 
 create policy definer_functions on public.idempotency_keys for select to l9_owner using (true);
 comment on policy definer_functions on public.idempotency_keys is 'A scan for secrets reads the keys of all callers of a tenant.';
@@ -97,9 +95,9 @@ begin
   end if;
   return answer;
 end $$;
-comment on function memories.answer_of_key is
-  'Reserves an idempotency key of the caller, and returns the answer that it had for the same request. The status is null if the '
-  'memory is still to be saved. Errors: L9LIM, L9VAL if the key was used for another request.';
+comment on function memories.answer_of_key is 'Reserves an idempotency key of the caller, and returns the answer that it had for '
+  'the same request. The status is null if the memory is still to be saved. Errors: L9LIM, L9VAL if the key was used for another '
+  'request.';
 
 create function memories.remember_answer(idempotency_key text, request_hash bytea, answer public.save_result) returns void
 language sql volatile set search_path = ''
@@ -111,6 +109,6 @@ begin atomic
   where k.tenant_id = me.tenant_id and k.caller = me.caller and k.acting_org_id is not distinct from me.org_id
     and k.acting_user_id is not distinct from me.user_id and k.idempotency_key = remember_answer.idempotency_key;
 end;
-comment on function memories.remember_answer is
-  'Keeps the answer of a save under its idempotency key, which answer_of_key has reserved.';
+comment on function memories.remember_answer is 'Keeps the answer of a save under its idempotency key, which answer_of_key has '
+  'reserved.';
 grant execute on function memories.answer_of_key, memories.remember_answer to l9_agent, l9_admin;

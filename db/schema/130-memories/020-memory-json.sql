@@ -37,9 +37,8 @@ comment on function memories.json_of is 'A memory as the gateway returns it, wit
 create function memories.memory_json(memory public.packet_store) returns jsonb
 language sql stable parallel safe set search_path = ''
 return memories.json_of(memory, public.packet_store_importance_score(memory));
-comment on function memories.memory_json is
-  'A memory as the gateway returns it; its fields are named like the parameters of save_memory, except that importance is the '
-  'learned one and estimated_importance the writer''s.';
+comment on function memories.memory_json is 'A memory as the gateway returns it; its fields are named like the parameters of '
+  'save_memory, except that importance is the learned one and estimated_importance the writer''s.';
 
 create function memories.saved_json(status text, memory public.packet_store) returns jsonb
 language sql stable parallel safe set search_path = ''

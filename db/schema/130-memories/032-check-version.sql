@@ -19,9 +19,9 @@ begin
     -- Not its text: the log of the server may keep errors.
     detail = coalesce(jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at)::text, '');
 end $$;
-comment on function memories.check_version is
-  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that the caller '
-  'read; null checks nothing. The detail holds packet_id and updated_at of the memory as it is.';
+comment on function memories.check_version is 'Raises L9VER if a memory is no longer as it was when the caller read it. '
+  'expected_version: the updated_at that the caller read; null checks nothing. The detail holds packet_id and updated_at of the '
+  'memory as it is.';
 
 create function memories.present_state(packet_id uuid) returns jsonb
 language plpgsql volatile set search_path = '' as $$
@@ -36,7 +36,6 @@ begin
   return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content',
     memory.envelope ->> 'content');
 end $$;
-comment on function memories.present_state is
-  'What a memory is now, for the answer to a write that expected another version: packet_id, updated_at and content; null if the '
-  'caller may not read it. It is audited as a read.';
+comment on function memories.present_state is 'What a memory is now, for the answer to a write that expected another version: '
+  'packet_id, updated_at and content; null if the caller may not read it. It is audited as a read.';
 grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;

@@ -18,9 +18,8 @@ begin atomic
     and p.envelope @> fields
   order by p.updated_at desc, p.packet_id desc limit 1;
 end;
-comment on function memories.find_ended is
-  'The memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds '
-  'no second one. Of several, the one that was changed last.';
+comment on function memories.find_ended is 'The memory that has these fields already but no longer an identity, such as a todo '
+  'that is done, so that a repeated save adds no second one. Of several, the one that was changed last.';
 
 create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text) returns void
 language plpgsql stable set search_path = '' as $$
@@ -31,8 +30,8 @@ begin
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
   end if;
 end $$;
-comment on function memories.check_made_content is
-  'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
+comment on function memories.check_made_content is 'Raises L9VAL if a caller gives a content to a memory whose kind makes it '
+  'from the fields, because it would be lost.';
 
 create function memories.restate_attestations(saved public.packet_store, given jsonb) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$
@@ -48,9 +47,8 @@ begin
   update public.packet_store p set envelope = p.envelope || lost where p.packet_id = saved.packet_id returning p.* into restated;
   return restated;
 end $$;
-comment on function memories.restate_attestations is
-  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with '
-  'it.';
+comment on function memories.restate_attestations is 'Sets the attestations that a caller gave together with a new text and that '
+  'equal those of the former text, which fell with it.';
 
 -- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
@@ -109,17 +107,16 @@ begin
   answer.memory := saved;
   return answer;
 end $$;
-comment on function memories.update_same is
-  'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. '
-  'Errors: L9OWN, L9IMM and those of a save.';
+comment on function memories.update_same is 'Changes a memory to what is stored again under its identity. The status is updated, '
+  'or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
 
 create function memories.identity_of(rules jsonb, fields jsonb) returns bytea
 language sql stable set search_path = ''
 -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
 return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
   packets.text_identity(secrets.as_stored(fields ->> 'content', identity.current_tenant_id())));
-comment on function memories.identity_of is
-  'The identity_hash that a memory with these fields will have: by the rules of its kind or, without rules, by its content.';
+comment on function memories.identity_of is 'The identity_hash that a memory with these fields will have: by the rules of its '
+  'kind or, without rules, by its content.';
 
 create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.packet_store
@@ -146,9 +143,9 @@ begin
   end if;
   return same;
 end $$;
-comment on function memories.find_same is
-  'The memory that is the same as a draft by the rules of its kind or, without rules, by its content; null if there is none. '
-  'is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
+comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, by '
+  'its content; null if there is none. is_beside: one that the caller may not change is not looked for, because the new memory '
+  'is to stand beside it.';
 
 create function memories.insert_draft(draft public.packet_store) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$
@@ -166,8 +163,8 @@ begin
   on conflict do nothing returning * into saved;
   return saved;
 end $$;
-comment on function memories.insert_draft is
-  'Inserts a draft: its columns that callers may write, of which null takes the default. Null if one that is the same is there.';
+comment on function memories.insert_draft is 'Inserts a draft: its columns that callers may write, of which null takes the '
+  'default. Null if one that is the same is there.';
 
 -- A kind without rules is inserted at once, and the same memory looked for where there is one; a kind with rules looks first,
 -- because its triggers change other memories. If a concurrent save or delete was first, it looks again.
@@ -218,9 +215,8 @@ begin
   end if;
   return answer;
 end $$;
-comment on function memories.save_draft is
-  'Saves a draft, or answers with the memory that is the same: updated where its kind has rules. is_beside: the new memory is to '
-  'stand beside one that the caller may not change. Errors: those of a save.';
+comment on function memories.save_draft is 'Saves a draft, or answers with the memory that is the same: updated where its kind '
+  'has rules. is_beside: the new memory is to stand beside one that the caller may not change. Errors: those of a save.';
 
 create function memories.audit_shown(answer public.save_result) returns void
 language sql volatile set search_path = ''
@@ -242,9 +238,8 @@ begin
     perform memories.audit_shown(answer);
   end if;
 end $$;
-comment on function memories.note_answer is
-  'Does what follows from an answer with a memory that was there already: an administrator stands by its text, and its read is '
-  'audited where nothing was written.';
+comment on function memories.note_answer is 'Does what follows from an answer with a memory that was there already: an '
+  'administrator stands by its text, and its read is audited where nothing was written.';
 
 -- Without a search_path it is inlined.
 create function memories.with_content(envelope jsonb, content text, rules jsonb) returns jsonb language sql stable parallel safe

@@ -90,9 +90,8 @@ begin
   end if;
   return answer;
 end $$;
-comment on function public.save_memory is
-  'Saves a memory: inserted, or skipped_dedupe with the one of this place and kind that says the same. In a kind of memory_kinds '
-  'envelope holds the fields; what is the same is updated. on_similar: keep, skip or merge near-duplicates; null: no search. '
-  'idempotency_key: a retry gets the first answer. timestamp: at most 5 minutes ahead. Errors: L9SCP, L9VAL, L9LIM, L9IMM, '
-  'L9OWN, L9AUT.';
+comment on function public.save_memory is 'Saves a memory: inserted, or skipped_dedupe with the one of this place and kind that '
+  'says the same. In a kind of memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, skip or '
+  'merge near-duplicates; null: no search. idempotency_key: a retry gets the first answer. timestamp: at most 5 minutes ahead. '
+  'Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory to l9_agent, l9_admin;

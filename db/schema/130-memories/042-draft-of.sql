@@ -26,7 +26,6 @@ begin
   end if;
   return ids::uuid[];
 end $$;
-
 comment on function memories.check_list is 'The texts of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 comment on function memories.check_ids is 'The ids of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 
@@ -64,9 +63,8 @@ begin
   end if;
   return fields;
 end $$;
-comment on function memories.with_title is
-  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, '
-  'too.';
+comment on function memories.with_title is 'The fields of a document: with a title from its text, if it has none, and with a '
+  'text by which it is found under its aliases, too.';
 
 -- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
 create function memories.draft_of(item jsonb) returns public.packet_store
@@ -128,9 +126,8 @@ begin
   end if;
   return draft;
 end $$;
-comment on function memories.draft_of is
-  'The memory that an item of memory_store describes, before its kind and the triggers of packet_store have been applied. Raises '
-  'L9VAL or L9LIM for a malformed item.';
+comment on function memories.draft_of is 'The memory that an item of memory_store describes, before its kind and the triggers of '
+  'packet_store have been applied. Raises L9VAL or L9LIM for a malformed item.';
 
 create function memories.check_draft(draft public.packet_store, rules jsonb) returns void
 language plpgsql stable set search_path = '' as $$

@@ -14,13 +14,13 @@ comment on column public.stored_item.created_at is 'When the memory was first sa
 comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
 comment on column public.stored_item.field is 'The field that the error is about, or null.';
 comment on column public.stored_item.message is 'What is wrong and what is valid.';
-comment on column public.stored_item.findings is
-  'Of what looks like a secret: path in the item, line, column and pattern; else null.';
-comment on column public.stored_item.is_unfinished is
-  'True if sections of a document are left for another call with the same item.';
+comment on column public.stored_item.findings is 'Of what looks like a secret: path in the item, line, column and pattern; else '
+  'null.';
+comment on column public.stored_item.is_unfinished is 'True if sections of a document are left for another call with the same '
+  'item.';
 comment on column public.stored_item.updated_at is 'When the memory was last changed: its version, for a later expected_version.';
-comment on column public.stored_item.current is
-  'Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and content.';
+comment on column public.stored_item.current is 'Of an item whose expected_version is not that of the memory (L9VER): what is '
+  'there, as packet_id, updated_at and content.';
 
 create function memories.is_fault_of_item(sqlstate text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -70,6 +70,6 @@ begin
     else 'the item could not be stored' end;
   return answer;
 end $$;
-comment on function memories.error_of_item is
-  'The error of an item as memory_store answers it. detail is that of the error, which holds the findings of L9SEC.';
+comment on function memories.error_of_item is 'The error of an item as memory_store answers it. detail is that of the error, '
+  'which holds the findings of L9SEC.';
 grant execute on function memories.is_fault_of_item, memories.error_of_item to l9_agent, l9_admin;

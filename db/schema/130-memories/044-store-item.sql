@@ -17,9 +17,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function memories.approve_document is
-  'Sets approved_at and approved_by of a document. True if that changes it. Errors: L9OWN, L9IMM if it is approved otherwise '
-  'already, L9VAL, L9LIM.';
+comment on function memories.approve_document is 'Sets approved_at and approved_by of a document. True if that changes it. '
+  'Errors: L9OWN, L9IMM if it is approved otherwise already, L9VAL, L9LIM.';
 
 create function memories.restore_ttl(memory public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -37,8 +36,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function memories.restore_ttl is
-  'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
+comment on function memories.restore_ttl is 'Gives a memory the ttl that its kind and fields say, in place of one of its own. '
+  'True if that changes it. Errors: L9OWN.';
 
 -- Saves the memory, then the text of a document, then its approval, which locks it.
 create function memories.save_item(item jsonb, draft public.packet_store, rules jsonb) returns public.save_result
@@ -94,8 +93,8 @@ begin
   select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
   perform memories.check_version(case when found then locked else same end, expected_version);
 end $$;
-comment on function memories.check_version_of_item is
-  'Raises L9VER if the memory that is the same as an item is no longer as the caller has read it, or not there any more.';
+comment on function memories.check_version_of_item is 'Raises L9VER if the memory that is the same as an item is no longer as '
+  'the caller has read it, or not there any more.';
 
 -- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
 create function memories.store_item(index integer, item jsonb, draft public.packet_store) returns public.stored_item
@@ -136,8 +135,7 @@ begin
   answer.updated_at := (saved.memory).updated_at;
   return answer;
 end $$;
-comment on function memories.store_item is
-  'Stores one item of memory_store. A repeated item with the same idempotency_key is answered as at first; another one with that '
-  'key is refused (L9VAL).';
+comment on function memories.store_item is 'Stores one item of memory_store. A repeated item with the same idempotency_key is '
+  'answered as at first; another one with that key is refused (L9VAL).';
 grant execute on function memories.approve_document, memories.restore_ttl, memories.save_item, memories.check_version_of_item,
   memories.store_item to l9_agent, l9_admin;

@@ -52,9 +52,8 @@ begin
   return query select * from memories.insert_drafts(places[:half], drafts[:half], hashes[:half]);
   return query select * from memories.insert_drafts(places[half + 1:], drafts[half + 1:], hashes[half + 1:]);
 end $$;
-comment on function memories.insert_drafts is
-  'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: '
-  'they are stored one at a time, which tells why.';
+comment on function memories.insert_drafts is 'Inserts new memories in as few statements as possible and returns those that '
+  'were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
 -- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a
 -- subtransaction.
@@ -180,9 +179,8 @@ begin
       a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
     from unnest(answers) as a order by a.index;
 end $$;
-comment on function public.memory_store is
-  'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the kind, or content), scope, project_id, '
-  'branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations, expected_version. '
-  'One that fails stops no other, unless all_or_nothing. refused, sections, first_index, is_continued: by the gateway. Errors: '
-  'L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_store is 'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the '
+  'kind, or content), scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, '
+  'parent_ids, citations, expected_version. One that fails stops no other, unless all_or_nothing. refused, sections, '
+  'first_index, is_continued: by the gateway. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function memories.max_items, memories.insert_drafts, public.memory_store to l9_agent, l9_admin;

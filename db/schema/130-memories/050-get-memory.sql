@@ -14,7 +14,6 @@ begin
   perform importance.log_accesses('get', array[memory.packet_id], array[memory.scope], array[memory.project_id]);
   return memory;
 end $$;
-comment on function public.get_memory is
-  'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; '
-  'the two cases give the same error.';
+comment on function public.get_memory is 'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the '
+  'memory does not exist or is not visible; the two cases give the same error.';
 grant execute on function public.get_memory to l9_agent, l9_admin, l9_platform_admin;

@@ -40,8 +40,7 @@ begin
     array[(document.memory).project_id]);
   return document;
 end $$;
-comment on function public.get_document is
-  'Returns a document with its whole Markdown and a list of its sections, by its id or that of one of its sections. Writes an '
-  'audit row and an access log row, as get_memory does. L9OWN if it does not exist or is not visible; the two cases give the '
-  'same error. L9VAL for a memory of another kind.';
+comment on function public.get_document is 'Returns a document with its whole Markdown and a list of its sections, by its id or '
+  'that of one of its sections. Writes an audit row and an access log row, as get_memory does. L9OWN if it does not exist or is '
+  'not visible; the two cases give the same error. L9VAL for a memory of another kind.';
 grant execute on function public.get_document to l9_agent, l9_admin, l9_platform_admin;

@@ -84,9 +84,8 @@ begin
   answer.memory := saved;
   return answer;
 end $$;
-comment on function public.update_memory is
-  'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is every branch; metadata with speaker null '
-  'leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: fields to change; null removes one. '
-  'expected_version: the updated_at that was read. Agents change only what they wrote (L9OWN). Errors: L9OWN, L9VER, L9SCP, '
-  'L9VAL, L9LIM, L9IMM, L9AUT.';
+comment on function public.update_memory is 'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is '
+  'every branch; metadata with speaker null leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: '
+  'fields to change; null removes one. expected_version: the updated_at that was read. Agents change only what they wrote '
+  '(L9OWN). Errors: L9OWN, L9VER, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 grant execute on function public.update_memory to l9_agent, l9_admin;

@@ -20,8 +20,7 @@ begin
   end if;
   return delete_memory.packet_id;
 end $$;
-comment on function public.delete_memory is
-  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if '
-  'the memory does not exist, L9OWN. expected_version: the updated_at that the caller has read; if the memory has changed since, '
-  'nothing is deleted (L9VER).';
+comment on function public.delete_memory is 'Deletes a memory and everything derived from it, and returns its id. Agents may '
+  'delete only what they wrote; otherwise, or if the memory does not exist, L9OWN. expected_version: the updated_at that the '
+  'caller has read; if the memory has changed since, nothing is deleted (L9VER).';
 grant execute on function public.delete_memory to l9_agent, l9_admin;

@@ -25,9 +25,9 @@ begin
   )
   select g.tenant_id, count(*) from removed g group by g.tenant_id;
 end $$;
-comment on function memories.delete_expired is
-  'Deletes expired memories, the oldest first, and returns how many in each tenant. An identity restricts it to the memories in '
-  'that identity''s reach; without one it covers all. Not executable by callers: the two functions that call it check who may.';
+comment on function memories.delete_expired is 'Deletes expired memories, the oldest first, and returns how many in each tenant. '
+  'An identity restricts it to the memories in that identity''s reach; without one it covers all. Not executable by callers: the '
+  'two functions that call it check who may.';
 
 create function public.delete_expired_memories(max_rows integer default 10000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -43,10 +43,9 @@ begin
   perform audit.write_audit('CLEANUP', 'packet_store', details => jsonb_build_object('deleted', deleted, 'max_rows', max_rows));
   return deleted;
 end $$;
-comment on function public.delete_expired_memories is
-  'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and projects, the oldest '
-  'first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may clean up. Definer: expired memories '
-  'are hidden from everyone.';
+comment on function public.delete_expired_memories is 'Deletes expired memories of the caller''s tenant, org, user (for an '
+  'admin: the whole tenant), scopes and projects, the oldest first and at most max_rows (1 to 100000); returns how many. L9SCP '
+  'unless the actor may clean up. Definer: expired memories are hidden from everyone.';
 
 create function memories.delete_expired_batch(max_rows integer default 1000) returns table (tenant_id uuid, deleted bigint)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -57,9 +56,8 @@ begin
     return next;
   end loop;
 end $$;
-comment on function memories.delete_expired_batch is
-  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), audits '
-  'them in each tenant and returns how many those were. Fewer than max_rows in all means that only rows locked by others are '
-  'left. Definer: expired memories are hidden from everyone.';
+comment on function memories.delete_expired_batch is 'The scheduled cleanup: deletes expired memories of every tenant, the '
+  'oldest first and at most max_rows (1 to 100000), audits them in each tenant and returns how many those were. Fewer than '
+  'max_rows in all means that only rows locked by others are left. Definer: expired memories are hidden from everyone.';
 grant execute on function public.delete_expired_memories to l9_agent, l9_admin;
 grant execute on function memories.delete_expired_batch to l9_worker;

@@ -17,13 +17,12 @@ comment on column public.memory_stats.oldest is 'The event time of the memory th
 comment on column public.memory_stats.newest is 'The event time of the memory that happened last.';
 comment on column public.memory_stats.by_kind is 'An object of kind and count.';
 comment on column public.memory_stats.by_scope is 'An object of scope and count.';
-comment on column public.memory_stats.by_project is
-  'An object of project and count; memories without a project are not included.';
+comment on column public.memory_stats.by_project is 'An object of project and count; memories without a project are not '
+  'included.';
 comment on column public.memory_stats.by_creator is 'An object of creator and count.';
 comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
-comment on column public.memory_stats.awaiting_embedding is
-  'The number of memories that can be found only by words until their vectors are stored. One of which the model knows no piece, '
-  'such as emoji alone, has no vector and does not wait.';
+comment on column public.memory_stats.awaiting_embedding is 'The number of memories that can be found only by words until their '
+  'vectors are stored. One of which the model knows no piece, such as emoji alone, has no vector and does not wait.';
 
 -- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null) returns public.memory_stats
@@ -68,7 +67,6 @@ begin
     project_id => get_memory_stats.project_id);
   return stats;
 end $$;
-comment on function public.get_memory_stats is
-  'Counts the memories that the caller may read, in one project or in all, of one branch and of every branch, or of all of them. '
-  'Writes an audit row.';
+comment on function public.get_memory_stats is 'Counts the memories that the caller may read, in one project or in all, of one '
+  'branch and of every branch, or of all of them. Writes an audit row.';
 grant execute on function public.get_memory_stats to l9_agent, l9_admin, l9_platform_admin;

@@ -20,14 +20,12 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
 create policy definer_claims on public.packet_store for update to l9_owner
   using ((select identity.current_role_name()) = 'l9_admin' and tenant_id = (select identity.current_tenant_id()))
   with check ((select identity.current_role_name()) = 'l9_admin' and text_creator = (select identity.current_creator()));
-comment on policy definer_claims on public.packet_store is
-  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change nothing else: '
-  'the trigger that stamps puts the caller there only.';
-comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not '
-  'expired.';
-comment on policy definer_source_locks on public.packet_store is
-  'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
+comment on policy definer_claims on public.packet_store is 'Functions of the owner stamp an administrator on a memory from which '
+  'that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
+comment on policy definer_sources on public.packet_store is 'Functions of the owner see the memories that the caller sees, to '
+  'derive rows from them; for jobs, all memories that have not expired.';
+comment on policy definer_source_locks on public.packet_store is 'Functions of the owner lock a memory that the caller sees '
+  'while they derive from it. They can''t change any.';
 
 create function derived.is_source(memory public.packet_store) returns boolean
 language sql stable set search_path = ''
@@ -40,7 +38,6 @@ return case
       (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
   else true
 end;
-comment on function derived.is_source is
-  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the '
-  'owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by '
-  'callers.';
+comment on function derived.is_source is 'True if the caller sees a memory and may derive from it; the condition is that of '
+  'policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, '
+  'which import old memories. Not executable by callers.';

@@ -2,15 +2,14 @@
 
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
 return coalesce(identity.current_creator(), packets.text_writer(source));
-comment on function derived.agent_for is
-  'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the '
-  'writer of the memory.';
+comment on function derived.agent_for is 'The creator name of the actor that states what is derived from this memory now: the '
+  'caller or, when a job derives it, the writer of the memory.';
 
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
 return identity.is_admin_creator((source).tenant_id, derived.agent_for(source));
-comment on function derived.is_from_admin is
-  'True if agent_for() this memory is an administrator. Not executable by callers: functions of the owner call it.';
+comment on function derived.is_from_admin is 'True if agent_for() this memory is an administrator. Not executable by callers: '
+  'functions of the owner call it.';
 
 create function derived.tg__stamp_statement() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -22,20 +21,19 @@ begin
   new.is_from_admin := derived.is_from_admin(source);
   return new;
 end $$;
-comment on function derived.tg__stamp_statement is
-  'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the '
-  'source. Definer: agents see no row of actors but their own.';
+comment on function derived.tg__stamp_statement is 'Records whose statement a derived row is, and whether an administrator made '
+  'it. The argument is the column that names the source. Definer: agents see no row of actors but their own.';
 
 create function derived.bounded_confidence(source public.packet_store, confidence double precision) returns double precision
 language sql stable parallel safe set search_path = ''
 return least(confidence, (identity.bounds_of((source).tenant_id, derived.agent_for(source))).max_confidence);
-comment on function derived.bounded_confidence is
-  'The upper bound of confidence (actors.max_confidence) of agent_for() this memory. Not executable by callers.';
+comment on function derived.bounded_confidence is 'The upper bound of confidence (actors.max_confidence) of agent_for() this '
+  'memory. Not executable by callers.';
 
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.text_writer(memory));
-comment on function derived.may_speak_for_caller is
-  'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not '
-  'stand for nothing but those. Definer: agents see no row of actors but their own.';
+comment on function derived.may_speak_for_caller is 'False for an administrator and words of an agent, which the agent may '
+  'change later: what the administrator says must not stand for nothing but those. Definer: agents see no row of actors but '
+  'their own.';
 grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;

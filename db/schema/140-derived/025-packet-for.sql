@@ -7,9 +7,8 @@ language sql volatile set search_path = ''
 return coalesce(source_packet, ((public.save_memory(
   content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope
 )).memory).packet_id);
-comment on function derived.packet_for is
-  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content, of '
-  'every branch: what is derived has no branch. Runs with the rights of the caller.';
+comment on function derived.packet_for is 'The memory that something is to be derived from: source_packet or, if it is null, a '
+  'new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 grant execute on function derived.packet_for to l9_agent, l9_admin;
 
 create function derived.keep_alive(packet_id uuid) returns void
@@ -17,7 +16,6 @@ language sql volatile set search_path = ''
 begin atomic
   update public.packet_store p set ttl = null where p.packet_id = keep_alive.packet_id and p.ttl is not null;
 end;
-comment on function derived.keep_alive is
-  'Removes the expiry of a memory that says already what is stated without an expiry, if the policies let the caller change it: '
-  'an agent must not limit what an administrator states in the same words.';
+comment on function derived.keep_alive is 'Removes the expiry of a memory that says already what is stated without an expiry, if '
+  'the policies let the caller change it: an agent must not limit what an administrator states in the same words.';
 grant execute on function derived.keep_alive to l9_agent, l9_admin;

@@ -29,10 +29,9 @@ begin
   new.updated_at := new.created_at;
   return new;
 end $$;
-comment on function derived.tg__take_from_source is
-  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. What '
-  'an administrator derives from an agent''s memory makes its text the administrator''s. Definer: reads, locks and claims the '
-  'source.';
+comment on function derived.tg__take_from_source is 'Copies owner, project, scope, expiry and references from the source memory '
+  'to a derived row, and records who derived it. What an administrator derives from an agent''s memory makes its text the '
+  'administrator''s. Definer: reads, locks and claims the source.';
 
 create function derived.tg__take_references() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -46,10 +45,9 @@ begin
   using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
   return jsonb_populate_record(new, taken);
 end $$;
-comment on function derived.tg__take_references is
-  'Copies correlation, session and trace of the source memory to a derived row that gets another source. Arguments: the columns '
-  'of the row for the source and for the trace, and the table and column to read them from. Definer: reads the source, or the '
-  'evidence that was derived from it.';
+comment on function derived.tg__take_references is 'Copies correlation, session and trace of the source memory to a derived row '
+  'that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to '
+  'read them from. Definer: reads the source, or the evidence that was derived from it.';
 
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived() returns trigger
@@ -87,6 +85,6 @@ begin
   end if;
   return null;
 end $$;
-comment on function derived.tg__audit_derived is
-  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, '
-  'the column for the trace. Definer: callers can''t insert into audit_log.';
+comment on function derived.tg__audit_derived is 'Writes one audit row for each derived row written, without contents. '
+  'Arguments: the column that names the source, the key, the column for the trace. Definer: callers can''t insert into '
+  'audit_log.';

@@ -7,17 +7,16 @@ create table derived.derived_tables (
   trace_column text,
   has_own_way boolean not null
 );
-comment on table derived.derived_tables is
-  'The tables whose rows follow a memory. Migrations fill it, by derive_from_packets() and list_table().';
+comment on table derived.derived_tables is 'The tables whose rows follow a memory. Migrations fill it, by derive_from_packets() '
+  'and list_table().';
 comment on column derived.derived_tables.table_name is 'A table of the schema public.';
 comment on column derived.derived_tables.source_column is 'Its column that names the memory.';
-comment on column derived.derived_tables.trace_column is
-  'Its column for the trace of the memory; null if its rows hold no references.';
-comment on column derived.derived_tables.has_own_way is
-  'True if triggers of its own chapter move its rows to the owner, project, scope and expiry of their memory.';
+comment on column derived.derived_tables.trace_column is 'Its column for the trace of the memory; null if its rows hold no '
+  'references.';
+comment on column derived.derived_tables.has_own_way is 'True if triggers of its own chapter move its rows to the owner, '
+  'project, scope and expiry of their memory.';
 
-alter table derived.derived_tables enable row level security;
-alter table derived.derived_tables force row level security;
+alter table derived.derived_tables enable row level security, force row level security;
 create policy definer_functions on derived.derived_tables to l9_owner using (true);
 comment on policy definer_functions on derived.derived_tables is 'Migrations fill the list, and triggers read it.';
 
@@ -27,8 +26,8 @@ begin atomic
   insert into derived.derived_tables (table_name, source_column, trace_column, has_own_way)
   values (list_table.table_name, list_table.source_column, list_table.trace_column, list_table.has_own_way);
 end;
-comment on procedure derived.list_table is
-  'Makes the rows of a table follow their memory. The arguments are the columns of derived_tables. Run by migrations only.';
+comment on procedure derived.list_table is 'Makes the rows of a table follow their memory. The arguments are the columns of '
+  'derived_tables. Run by migrations only.';
 
 -- The job that stores vectors copies the references, too; the other columns follow before the row is written.
 call derived.list_table('memory_embeddings', 'packet_id', 'trace_id', has_own_way => true);
@@ -46,9 +45,8 @@ begin
       or new.ttl is distinct from old.ttl)
     execute function %s()$sql$, trigger_name, function_name);
 end $$;
-comment on procedure derived.follow_packets is
-  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by '
-  'migrations only.';
+comment on procedure derived.follow_packets is 'Creates a trigger that runs a trigger function (named with its schema) for each '
+  'memory whose readers or expiry change. Run by migrations only.';
 
 create function derived.tg_packet_store__derived_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -64,9 +62,9 @@ begin
   end loop;
   return null;
 end $$;
-comment on function derived.tg_packet_store__derived_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it, in the tables of derived_tables that '
-  'have no way of their own. Definer: callers can''t write these tables.';
+comment on function derived.tg_packet_store__derived_follow is 'Copies a memory''s new owner, project, scope and expiry to the '
+  'rows derived from it, in the tables of derived_tables that have no way of their own. Definer: callers can''t write these '
+  'tables.';
 
 create function derived.tg_packet_store__references_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -81,9 +79,8 @@ begin
   end loop;
   return null;
 end $$;
-comment on function derived.tg_packet_store__references_follow is
-  'Copies a memory''s new correlation, session and trace to the rows derived from it, in the tables of derived_tables. Definer: '
-  'callers can''t write these tables.';
+comment on function derived.tg_packet_store__references_follow is 'Copies a memory''s new correlation, session and trace to the '
+  'rows derived from it, in the tables of derived_tables. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_derived_follow', 'derived.tg_packet_store__derived_follow');
 create trigger _625_references_follow after update of correlation_id, session_id, trace_id on public.packet_store for each row

@@ -68,11 +68,11 @@ begin
   execute format('create trigger _500_audit_delete after delete on %s referencing old table as old_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
 end $$;
-comment on procedure derived.derive_from_packets is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, '
-  'and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, '
-  'scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), '
-  'audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the '
-  'references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see '
-  'the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, '
-  'user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets is 'Makes a table one of rows derived from memories. It creates the policies '
+  'and read grants that all such tables have, comments, and columns for the references of the source (trace_column, '
+  'correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless '
+  'takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with '
+  'their source. A row that is computed from several memories takes the references of its next source from evidence_table, where '
+  'evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, '
+  'references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, '
+  'updated_at and a uuid key. Run by migrations only.';

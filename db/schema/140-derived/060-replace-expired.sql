@@ -25,11 +25,10 @@ begin
   end if;
   return new;
 end $$;
-comment on function derived.tg__replace_expired is
-  'Deletes the memory of an expired row that would collide with a new or moved one, as cleanup would have done, and refuses to '
-  'move a row onto one that has not expired (L9VAL). Arguments: the column that names the source, what the error says, and the '
-  'columns that make rows the same besides owner, project and scope. Definer: callers cannot see expired rows. It concerns only '
-  'rows of the owner, project and scope that the caller writes to.';
+comment on function derived.tg__replace_expired is 'Deletes the memory of an expired row that would collide with a new or moved '
+  'one, as cleanup would have done, and refuses to move a row onto one that has not expired (L9VAL). Arguments: the column that '
+  'names the source, what the error says, and the columns that make rows the same besides owner, project and scope. Definer: '
+  'callers cannot see expired rows. It concerns only rows of the owner, project and scope that the caller writes to.';
 
 create procedure derived.replace_expired(derived regclass, source_column text, message text, variadic key_columns text[])
 language plpgsql set search_path = '' as $$
@@ -42,6 +41,6 @@ begin
     (select string_agg(quote_literal(a.argument), ', ' order by a.place)
      from unnest(array[source_column, message] || key_columns) with ordinality as a (argument, place)));
 end $$;
-comment on procedure derived.replace_expired is
-  'Creates a trigger that deletes what has expired where a unique index over owner, project, scope and key_columns would refuse '
-  'a row because of it. message: the error where a memory is moved onto a row that has not expired. Run by migrations only.';
+comment on procedure derived.replace_expired is 'Creates a trigger that deletes what has expired where a unique index over '
+  'owner, project, scope and key_columns would refuse a row because of it. message: the error where a memory is moved onto a row '
+  'that has not expired. Run by migrations only.';

@@ -12,8 +12,8 @@ create table public.field_indexes (
   primary key (tenant_id, field),
   constraint field_index_names_a_field check (packets.field_path(field) is not null)
 );
-comment on table public.field_indexes is
-  'Fields of envelopes that a tenant has indexed. register_field_index() and drop_field_index() write it.';
+comment on table public.field_indexes is 'Fields of envelopes that a tenant has indexed. register_field_index() and '
+  'drop_field_index() write it.';
 comment on column public.field_indexes.tenant_id is 'The tenant.';
 comment on column public.field_indexes.field is 'The field, such as status or owner.name.';
 comment on column public.field_indexes.created_by is 'The administrator that registered the index.';

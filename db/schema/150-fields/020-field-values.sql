@@ -28,17 +28,17 @@ create index field_values_number_idx on public.field_values (tenant_id, field, n
 where number_value is not null;
 create index field_values_time_idx on public.field_values (tenant_id, field, time_value, packet_id) where time_value is not null;
 create index field_values_more_idx on public.field_values (tenant_id, field, packet_id) where has_more;
-comment on table public.field_values is
-  'Values of the indexed fields of memories, by which searches find them. A row is visible like its memory.';
+comment on table public.field_values is 'Values of the indexed fields of memories, by which searches find them. A row is visible '
+  'like its memory.';
 comment on column public.field_values.value_id is 'UUID version 7.';
 comment on column public.field_values.packet_id is 'The memory.';
 comment on column public.field_values.field is 'The field, as in field_indexes.';
-comment on column public.field_values.text_value is
-  'The first 200 characters of a text, number, true or false. A list has a row for each element.';
+comment on column public.field_values.text_value is 'The first 200 characters of a text, number, true or false. A list has a row '
+  'for each element.';
 comment on column public.field_values.number_value is 'A number, rounded to a double; null for other values.';
 comment on column public.field_values.time_value is 'The time that a text is, if it is one in ISO 8601; otherwise null.';
-comment on column public.field_values.has_more is
-  'True if the field is a list of more elements than are indexed, so that the memory may match any value.';
+comment on column public.field_values.has_more is 'True if the field is a list of more elements than are indexed, so that the '
+  'memory may match any value.';
 comment on column public.field_values.tenant_id is 'Tenant of the memory.';
 comment on column public.field_values.org_id is 'Org of the memory.';
 comment on column public.field_values.user_id is 'User of the memory.';
@@ -50,8 +50,8 @@ comment on column public.field_values.updated_at is 'When the row was written, o
 call identity.protect_like_memories('public.field_values', noun => 'field value');
 
 create policy definer_functions on public.field_values to l9_owner using (true);
-comment on policy definer_functions on public.field_values is
-  'Triggers of memories write the values, and register_field_index() those of memories that are there.';
+comment on policy definer_functions on public.field_values is 'Triggers of memories write the values, and register_field_index() '
+  'those of memories that are there.';
 grant select on public.field_values to l9_agent, l9_admin, l9_platform_admin;
 -- Callers have no write privilege: values follow from the memories.
 
@@ -77,8 +77,8 @@ begin atomic
   union all
   select null, null, null, true from found f where f.place > 100;
 end;
-comment on function fields.values_at is
-  'The values of a field of an envelope as field_values holds them: the first 100, and a row that says so if there are more.';
+comment on function fields.values_at is 'The values of a field of an envelope as field_values holds them: the first 100, and a '
+  'row that says so if there are more.';
 
 create function fields.lock_indexes(tenant_id uuid, is_exclusive boolean) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -91,9 +91,8 @@ begin
     perform pg_advisory_xact_lock_shared(key);
   end if;
 end $$;
-comment on function fields.lock_indexes is
-  'Makes saves of memories with fields and the registration of an index wait for each other, so that no memory is left out of an '
-  'index.';
+comment on function fields.lock_indexes is 'Makes saves of memories with fields and the registration of an index wait for each '
+  'other, so that no memory is left out of an index.';
 
 create function fields.tg_packet_store__index_fields() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -111,8 +110,8 @@ begin
   where i.tenant_id = new.tenant_id;
   return null;
 end $$;
-comment on function fields.tg_packet_store__index_fields is
-  'Writes the values of the indexed fields of a memory. Definer: callers can''t write field_values.';
+comment on function fields.tg_packet_store__index_fields is 'Writes the values of the indexed fields of a memory. Definer: '
+  'callers can''t write field_values.';
 
 -- Most memories have a content and nothing else, and pay for one comparison.
 create trigger _610_index_fields after insert on public.packet_store

@@ -12,8 +12,8 @@ begin
   perform administration.require_whole_token(admin);
   return admin;
 end $$;
-comment on function fields.require_indexer is
-  'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or L9AUT.';
+comment on function fields.require_indexer is 'Returns the administrator, if it is one of the tenant itself with an unlimited '
+  'token; else raises L9SCP or L9AUT.';
 
 -- A lock holds back saves of memories with fields until the values of those that exist are written.
 create function public.register_field_index(field text) returns public.field_indexes
@@ -47,11 +47,10 @@ begin
     details => jsonb_build_object('row', jsonb_build_object('field', registered.field)));
   return registered;
 end $$;
-comment on function public.register_field_index is
-  'Indexes a field of envelopes, such as status or owner.name, for the caller''s tenant: where then finds all memories with a '
-  'value, however many there are. A second call changes nothing. Saves of memories with fields wait while the existing memories '
-  'are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
-  'callers can''t write field_values.';
+comment on function public.register_field_index is 'Indexes a field of envelopes, such as status or owner.name, for the '
+  'caller''s tenant: where then finds all memories with a value, however many there are. A second call changes nothing. Saves of '
+  'memories with fields wait while the existing memories are read. For admins with an unlimited token; at most 20 fields. '
+  'Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
 
 create function public.drop_field_index(field text) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -68,7 +67,7 @@ begin
     details => jsonb_build_object('row', jsonb_build_object('field', drop_field_index.field)));
   return true;
 end $$;
-comment on function public.drop_field_index is
-  'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an unlimited '
-  'token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
+comment on function public.drop_field_index is 'Removes the index of a field, and returns whether there was one. The memories '
+  'keep the field. For admins with an unlimited token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write '
+  'field_values.';
 grant execute on function public.register_field_index, public.drop_field_index to l9_admin;

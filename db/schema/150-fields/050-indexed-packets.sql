@@ -43,9 +43,8 @@ begin
     from jsonb_each(operators) o
     where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
 end $$;
-comment on function fields.value_condition is
-  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the '
-  'index does not know, as for exists.';
+comment on function fields.value_condition is 'A condition on field_values v that holds for every value which satisfies these '
+  'operators, and for few others. Null if the index does not know, as for exists.';
 
 -- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
 create function fields.indexed_packets("where" jsonb, max_packets integer) returns uuid[]
@@ -84,7 +83,6 @@ begin
   end loop;
   return fewest;
 end $$;
-comment on function fields.indexed_packets is
-  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one of its fields. '
-  'Null if no field is indexed, or if every index proposes more than max_packets.';
+comment on function fields.indexed_packets is 'Memories that the caller may read and among which are all that satisfy a where, '
+  'found through the index of one of its fields. Null if no field is indexed, or if every index proposes more than max_packets.';
 grant execute on function fields.value_condition, fields.indexed_packets to l9_agent, l9_admin, l9_platform_admin;

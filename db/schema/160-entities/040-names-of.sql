@@ -24,7 +24,6 @@ begin
      where a.tenant_id = tenant and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
      order by a.is_from_admin desc, a.created_at limit entities.max_aliases()));
 end $$;
-comment on function entities.names_of is
-  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at '
-  'most 100), as far as they count for the caller.';
+comment on function entities.names_of is 'Returns all names of an entity, normalised: the given name, the entity that it is an '
+  'alias of, and the aliases of both (at most 100), as far as they count for the caller.';
 grant execute on function entities.max_aliases, entities.names_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;

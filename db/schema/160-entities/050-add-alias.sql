@@ -61,9 +61,8 @@ begin
   end if;
   return saved;
 end $$;
-comment on function entities.add_alias_from is
-  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. Errors: '
-  'L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
+comment on function entities.add_alias_from is 'Stores an alias that a memory states, for a caller who can read the memory and '
+  'write in its scope, or for a job. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
 
 create function public.add_alias(
   alias text, entity text, source_packet uuid default null, scope text default 'developer', project_id text default null)
@@ -82,10 +81,9 @@ begin
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end $$;
-comment on function public.add_alias is
-  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts for others '
-  'only while nobody else states something of the names, or once confirmed (confirm_alias). A name is an alias of one entity and '
-  'has no aliases then. source_packet: the memory that says so; left out, one is saved in scope and project_id. Errors: L9VAL, '
-  'L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.add_alias is 'States that alias is another name of entity: what is stated of either is found by both. '
+  'An agent''s alias counts for others only while nobody else states something of the names, or once confirmed (confirm_alias). '
+  'A name is an alias of one entity and has no aliases then. source_packet: the memory that says so; left out, one is saved in '
+  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function entities.add_alias_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias to l9_agent, l9_admin;

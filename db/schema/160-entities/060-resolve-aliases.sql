@@ -20,8 +20,8 @@ begin
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   order by a.alias_normalized, a.is_from_admin desc, a.created_at, a.alias_id;
 end $$;
-comment on function entities.aliases_for is
-  'Returns the names in the list that are aliases which count for the caller, each with its entity.';
+comment on function entities.aliases_for is 'Returns the names in the list that are aliases which count for the caller, each '
+  'with its entity.';
 
 create function entities.aliases_of(entity_name text) returns setof text
 language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off as $$
@@ -59,8 +59,7 @@ begin
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   order by a.is_from_admin desc, a.created_at, a.alias_id limit entities.max_aliases();
 end $$;
-comment on function public.applied_aliases is
-  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias '
-  'counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. '
-  'Errors: L9AUT.';
+comment on function public.applied_aliases is 'The aliases that are applied where the caller asks for an entity by this name, '
+  'and whose word they are. An agent''s alias counts for others only as long as nobody else states something of its names, or '
+  'once an administrator has confirmed it. Errors: L9AUT.';
 grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;

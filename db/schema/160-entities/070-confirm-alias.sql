@@ -25,8 +25,7 @@ begin
   end if;
   return confirmed;
 end $$;
-comment on function public.confirm_alias is
-  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t take away '
-  'the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the table; the caller must '
-  'be able to read the alias and to write in its scope.';
+comment on function public.confirm_alias is 'Confirms an alias that an agent stated: from now on it counts for everyone who can '
+  'read it, and the agent can''t take away the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers '
+  'can''t write the table; the caller must be able to read the alias and to write in its scope.';
 grant execute on function public.confirm_alias to l9_admin;

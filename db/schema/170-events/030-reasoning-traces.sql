@@ -33,30 +33,27 @@ alter table public.reasoning_traces
 create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id)
   include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
-comment on table public.reasoning_traces is
-  'Reasoning traces: one row for each memory of kind reasoning_trace, with its envelope as columns. Triggers keep the row in '
-  'step with its memory. The text of the steps is embedded as type reasoning.';
-comment on column public.reasoning_traces.trace_id is
-  'UUID version 7. It does not change while the memory stays a reasoning trace.';
-comment on column public.reasoning_traces.agent_id is
-  'The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote '
-  'the memory.';
+comment on table public.reasoning_traces is 'Reasoning traces: one row for each memory of kind reasoning_trace, with its '
+  'envelope as columns. Triggers keep the row in step with its memory. The text of the steps is embedded as type reasoning.';
+comment on column public.reasoning_traces.trace_id is 'UUID version 7. It does not change while the memory stays a reasoning '
+  'trace.';
+comment on column public.reasoning_traces.agent_id is 'The agent that the trace names: envelope.agent_id, else metadata.agent, '
+  'else the creator. The column creator says who wrote the memory.';
 comment on column public.reasoning_traces.packet_id is 'The memory that holds the trace.';
 comment on column public.reasoning_traces.steps is 'The steps in order: a list of texts, or of objects that contain texts.';
 comment on column public.reasoning_traces.extracted_features is 'What the agent took from its input: an object.';
 comment on column public.reasoning_traces.inference_steps is 'What the agent inferred: a list.';
-comment on column public.reasoning_traces.reasoning_tokens is
-  'The number of tokens that the reasoning took, or a list of the tokens.';
-comment on column public.reasoning_traces.decision_tokens is
-  'The number of tokens that the decision took, or a list of the tokens.';
+comment on column public.reasoning_traces.reasoning_tokens is 'The number of tokens that the reasoning took, or a list of the '
+  'tokens.';
+comment on column public.reasoning_traces.decision_tokens is 'The number of tokens that the decision took, or a list of the '
+  'tokens.';
 comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
 
 -- trace_id is the key of the reasoning trace, so the trace of its memory has another name.
 call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id', trace_column => 'packet_trace_id');
 
 create function events.field_or_default(envelope jsonb, field text, default_value jsonb) returns jsonb
-language sql immutable parallel safe set search_path = ''
-return coalesce(nullif(envelope -> field, 'null'), default_value);
+language sql immutable parallel safe set search_path = '' return coalesce(nullif(envelope -> field, 'null'), default_value);
 comment on function events.field_or_default is 'Returns a field of the envelope, or the default if the field is absent or null.';
 
 -- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
@@ -85,9 +82,8 @@ begin
       decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
       updated_at = clock_timestamp();
 end $$;
-comment on function events.fill_reasoning is
-  'Writes the trace row of a memory, or deletes it if the memory is no longer a reasoning trace. Not executable by callers. '
-  'Definer: callers can''t write traces.';
+comment on function events.fill_reasoning is 'Writes the trace row of a memory, or deletes it if the memory is no longer a '
+  'reasoning trace. Not executable by callers. Definer: callers can''t write traces.';
 
 -- Fills what the kind was before and what it is now. An update counts only if it changes something that the row holds.
 create function events.tg_packet_store__fill_columns() returns trigger
@@ -104,8 +100,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function events.tg_packet_store__fill_columns is
-  'Keeps the event or reasoning trace of a memory in step with it. Definer: runs functions that callers may not.';
+comment on function events.tg_packet_store__fill_columns is 'Keeps the event or reasoning trace of a memory in step with it. '
+  'Definer: runs functions that callers may not.';
 
 create trigger _610_fill_columns after insert on public.packet_store
   for each row when (new.packet_type in ('event', 'reasoning_trace')) execute function events.tg_packet_store__fill_columns();

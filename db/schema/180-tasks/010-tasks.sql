@@ -7,19 +7,19 @@ return not pg_catalog.jsonb_path_exists(value,
   and not pg_catalog.jsonb_path_exists(value,
     '$.** ? (@.type() == "object").keyvalue().key ? (!(@ like_regex "^[A-Za-z0-9._:/@+-]{1,100}$"))')
   and pg_catalog.octet_length(value::text) <= 4096;
-comment on function tasks.is_bare is
-  'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then contains no text that somebody wrote.';
+comment on function tasks.is_bare is 'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then '
+  'contains no text that somebody wrote.';
 
 create function tasks.is_error_name(name text) returns boolean language sql immutable parallel safe set search_path = ''
 return name ~ '^[A-Za-z0-9._:-]{1,100}$';
-comment on function tasks.is_error_name is
-  'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so no text that somebody wrote.';
+comment on function tasks.is_error_name is 'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so '
+  'no text that somebody wrote.';
 
 create function tasks.error_name(error text) returns text language sql immutable parallel safe set search_path = ''
 return coalesce(
   nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
-comment on function tasks.error_name is
-  'Returns the name at the start of an error, for which is_error_name() is true; Error if there is none.';
+comment on function tasks.error_name is 'Returns the name at the start of an error, for which is_error_name() is true; Error if '
+  'there is none.';
 
 create table public.tasks (
   id uuid primary key default uuidv7(),
@@ -56,28 +56,26 @@ create index tasks_status_idx on public.tasks (tenant_id, status, type);
 create index tasks_caller_idx on public.tasks (tenant_id, caller) where caller is not null;
 create index tasks_completed_idx on public.tasks (completed_at);
 create unique index tasks_open_key on public.tasks (tenant_id, job_key) where status in ('queued', 'running');
-comment on table public.tasks is
-  'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row is deleted 30 days after its '
-  'run ended.';
+comment on table public.tasks is 'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row '
+  'is deleted 30 days after its run ended.';
 comment on column public.tasks.id is 'UUID version 7.';
 comment on column public.tasks.type is 'The kind of work, such as reembed: a lower-case word.';
 comment on column public.tasks.status is 'queued, running, completed or failed.';
 comment on column public.tasks.payload is 'The parameters of the run: numbers, ids and names, never contents.';
 comment on column public.tasks.result is 'The outcome of the run: numbers, ids and names, never contents.';
-comment on column public.tasks.error is
-  'The name of the error that ended the run; interrupted if its process died. Null unless status is failed.';
-comment on column public.tasks.job_key is
-  'The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or running.';
-comment on column public.tasks.job_id is
-  'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command does it.';
+comment on column public.tasks.error is 'The name of the error that ended the run; interrupted if its process died. Null unless '
+  'status is failed.';
+comment on column public.tasks.job_key is 'The object of the work, such as extract and the id of a memory. At most one run with '
+  'the same key is queued or running.';
+comment on column public.tasks.job_id is 'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command '
+  'does it.';
 comment on column public.tasks.caller is 'The caller who asked for the run. Null: a schedule started it.';
 comment on column public.tasks.tenant_id is 'The tenant that the run works for.';
 comment on column public.tasks.org_id is 'The org that the run works for. Null: the whole tenant.';
 comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
 comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
-comment on column public.tasks.scope is
-  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins who '
-  'can read every scope and project can read the row.';
+comment on column public.tasks.scope is 'The scope that the run works on; callers who can read this scope can read the row. '
+  'Null: all scopes, and then only admins who can read every scope and project can read the row.';
 comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
 comment on column public.tasks.started_at is 'When the run started.';
 comment on column public.tasks.completed_at is 'When the run completed or failed.';
@@ -87,8 +85,8 @@ call identity.protect_like_memories('public.tasks', noun => 'task', expires => f
 -- Such a row may tell that there is work in any scope and project, and how much.
 create policy unscoped_tasks on public.tasks for select to l9_admin
   using (scope is null and (select identity.has_every_scope()) and (select identity.has_every_project()));
-comment on policy unscoped_tasks on public.tasks is
-  'Admins also read rows without a scope, if they can read every scope and project; agents can not.';
+comment on policy unscoped_tasks on public.tasks is 'Admins also read rows without a scope, if they can read every scope and '
+  'project; agents can not.';
 
 create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);

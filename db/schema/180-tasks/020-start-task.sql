@@ -48,8 +48,7 @@ begin
   end loop;
   return ids;
 end $$;
-comment on function tasks.start_task is
-  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for '
-  'finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is '
-  'marked as failed. Definer: reads tenants, which jobs can''t read.';
+comment on function tasks.start_task is 'Records that a run starts, or is queued (is_queued), for one tenant or for each active '
+  'tenant. Returns the ids for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a '
+  'dead process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
 grant execute on function tasks.start_task to l9_worker;

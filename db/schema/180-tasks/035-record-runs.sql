@@ -14,7 +14,7 @@ begin
   get diagnostics recorded = row_count;
   return recorded;
 end $$;
-comment on function tasks.record_runs is
-  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results has the result '
-  'for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: jobs can''t insert into tasks.';
+comment on function tasks.record_runs is 'Records a run that has ended, for jobs that know only afterwards for which tenants '
+  'they did something: results has the result for each tenant_id. The run failed if an error is named. Returns the number of '
+  'rows. Definer: jobs can''t insert into tasks.';
 grant execute on function tasks.record_runs to l9_worker;

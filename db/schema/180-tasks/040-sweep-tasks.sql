@@ -14,7 +14,6 @@ begin
   get diagnostics deleted_count = row_count;
   return deleted_count;
 end $$;
-comment on function tasks.sweep_tasks is
-  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed '
-  '(interrupted) that have not changed for 7 days and have not ended.';
+comment on function tasks.sweep_tasks is 'Deletes up to batch_size runs that ended more than 30 days ago and returns their '
+  'number. Also marks runs as failed (interrupted) that have not changed for 7 days and have not ended.';
 grant execute on function tasks.sweep_tasks to l9_worker;

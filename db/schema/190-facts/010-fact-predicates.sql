@@ -12,11 +12,11 @@ create table public.fact_predicates (
   constraint predicate_normalised check (predicate = entities.normalise_name(predicate) and predicate <> ''),
   constraint predicate_description_at_most_1000_bytes check (octet_length(description) <= 1000)
 );
-comment on table public.fact_predicates is
-  'Predicates that a tenant''s admins registered. A predicate without a row is multi-valued: its facts hold side by side.';
+comment on table public.fact_predicates is 'Predicates that a tenant''s admins registered. A predicate without a row is '
+  'multi-valued: its facts hold side by side.';
 comment on column public.fact_predicates.tenant_id is 'The tenant.';
-comment on column public.fact_predicates.predicate is
-  'The predicate in the form that facts store: lower case, white space trimmed and collapsed.';
+comment on column public.fact_predicates.predicate is 'The predicate in the form that facts store: lower case, white space '
+  'trimmed and collapsed.';
 comment on column public.fact_predicates.is_single_valued is 'Single-valued: asserting a new object supersedes the previous one.';
 comment on column public.fact_predicates.description is 'What the predicate says of a subject, at most 1000 bytes.';
 comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
@@ -37,15 +37,14 @@ create policy definer_functions on public.fact_predicates to l9_owner
     or tenant_id = (select identity.current_tenant_id()));
 
 comment on policy tenant_isolation on public.fact_predicates is 'Callers read only predicates of their own tenant.';
-comment on policy scope_access on public.fact_predicates is
-  'Agents read all predicates of their tenant, because everyone who asserts facts needs them.';
+comment on policy scope_access on public.fact_predicates is 'Agents read all predicates of their tenant, because everyone who '
+  'asserts facts needs them.';
 comment on policy admin_override on public.fact_predicates is 'Admins read all predicates of their tenant.';
-comment on policy platform_override on public.fact_predicates is
-  'Operators read predicates of all tenants; each such read is audited.';
+comment on policy platform_override on public.fact_predicates is 'Operators read predicates of all tenants; each such read is '
+  'audited.';
 comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read predicates.';
-comment on policy definer_functions on public.fact_predicates is
-  'register_predicate() writes predicates and assert_fact() reads them: those of the caller''s tenant; for jobs and operators, '
-  'those of all tenants.';
+comment on policy definer_functions on public.fact_predicates is 'register_predicate() writes predicates and assert_fact() reads '
+  'them: those of the caller''s tenant; for jobs and operators, those of all tenants.';
 grant select on public.fact_predicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- No role may insert, update or delete: register_predicate() checks who may, and recomputes the facts that change.
 
@@ -54,6 +53,5 @@ language sql stable parallel safe set search_path = ''
 return coalesce((
   select p.is_single_valued from public.fact_predicates p
   where p.tenant_id = is_single_valued.tenant_id and p.predicate = is_single_valued.predicate), false);
-comment on function facts.is_single_valued is
-  'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call '
-  'it.';
+comment on function facts.is_single_valued is 'True if the predicate is registered as single-valued in the tenant. Not '
+  'executable by callers: functions of the owner call it.';

@@ -5,9 +5,8 @@ create policy definer_functions on public.memory_signals to l9_owner
   using (
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
-comment on policy definer_functions on public.memory_signals is
-  'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all '
-  'tenants.';
+comment on policy definer_functions on public.memory_signals is 'Recomputing facts updates the statistics of their source '
+  'memories: in the caller''s tenant; for jobs and operators, in all tenants.';
 
 -- Supporters are other agents with evidence from the memory itself. Opponents are agents with evidence of facts that
 -- superseded the memory's facts, or that these superseded, unless the memory states both.
@@ -50,9 +49,9 @@ begin atomic
   ) v
   group by v.packet_id, v.agent;
 end;
-comment on function facts.voices_on is
-  'Which agents other than the author asserted facts that these memories state, and which agents contradict them by facts of '
-  'other memories. However many facts an agent asserts, it is one row. Not executable by callers.';
+comment on function facts.voices_on is 'Which agents other than the author asserted facts that these memories state, and which '
+  'agents contradict them by facts of other memories. However many facts an agent asserts, it is one row. Not executable by '
+  'callers.';
 
 create function facts.changed_voices(packet_ids uuid[]) returns uuid[]
 language sql stable set search_path = '' set enable_seqscan = off
@@ -65,8 +64,8 @@ return array(
     where v.packet_id = any (changed_voices.packet_ids) and (v.has_asserted or v.has_contradicted)
   ) k using (packet_id, agent)
   where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
-comment on function facts.changed_voices is
-  'Which of these memories have other voices than memory_voices says. Not executable by callers.';
+comment on function facts.changed_voices is 'Which of these memories have other voices than memory_voices says. Not executable '
+  'by callers.';
 
 create function facts.recount_voices(packet_ids uuid[]) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -91,6 +90,5 @@ begin
   where (v.has_asserted, v.has_contradicted) is distinct from (excluded.has_asserted, excluded.has_contradicted);
   perform importance.sum_voices(changed_ids);
 end $$;
-comment on function facts.recount_voices is
-  'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to memory_signals. '
-  'Not executable by callers.';
+comment on function facts.recount_voices is 'Writes to memory_voices which agents assert and which contradict what these '
+  'memories state, and the sums to memory_signals. Not executable by callers.';

@@ -3,8 +3,8 @@
 
 create function facts.object_text(object jsonb) returns text language sql immutable parallel safe set search_path = ''
 return entities.normalise_name(object #>> '{}');
-comment on function facts.object_text is
-  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by their JSON.';
+comment on function facts.object_text is 'Returns the form in which objects are compared: texts, numbers and truth values like '
+  'names, lists and objects by their JSON.';
 
 create function facts.check_object(object jsonb) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -21,9 +21,8 @@ begin
   perform identity.check_numbers(object, 'object');
   return normalised;
 end $$;
-comment on function facts.check_object is
-  'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a number that is not kept exactly, L9LIM '
-  'if it is longer than 8192 bytes or nested deeper than 60 levels.';
+comment on function facts.check_object is 'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a '
+  'number that is not kept exactly, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
 
 create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb) returns facts.fact_key
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -37,6 +36,6 @@ begin
   key.object_normalized := facts.check_object(object);
   return key;
 end $$;
-comment on function facts.key_of_fact is
-  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
+comment on function facts.key_of_fact is 'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, '
+  'predicate or object break a rule.';
 grant execute on function facts.object_text, facts.check_object to l9_agent, l9_admin, l9_platform_admin;

@@ -40,9 +40,9 @@ begin
   end loop;
   return null;
 end $$;
-comment on function facts.fact_at is
-  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds '
-  'at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
+comment on function facts.fact_at is 'Returns the fact that a statement by an agent or an administrator is evidence of: the one '
+  'that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. '
+  'Not executable by callers.';
 
 create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz) returns uuid
@@ -144,9 +144,8 @@ begin
   order by f.fact_id = id desc, f.valid_from desc limit 1;
   return fact;
 end $$;
-comment on function facts.assert_fact_from is
-  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the '
-  'caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every '
-  'extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be '
-  'able to read the memory and to write in its scope.';
+comment on function facts.assert_fact_from is 'Asserts a fact that a memory states. For jobs, extracted_by is the chat model '
+  'that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. '
+  'into_world: the fact changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: '
+  'writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worker;

@@ -35,8 +35,8 @@ begin
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
 end $$;
-comment on function public.assert_fact is
-  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without one a memory of '
-  'kind fact is saved. Repeating a fact is support. A new value of a single-valued predicate supersedes the former, but an '
-  'agent''s never an administrator''s. into_world: it also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+comment on function public.assert_fact is 'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory '
+  'that states it; without one a memory of kind fact is saved. Repeating a fact is support. A new value of a single-valued '
+  'predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also changes the world model. '
+  'Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.assert_fact to l9_agent, l9_admin;

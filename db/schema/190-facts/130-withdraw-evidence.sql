@@ -11,9 +11,8 @@ begin atomic
   -- All callers take the locks in this order, which rules out deadlocks.
   order by 1;
 end;
-comment on function facts.keys_of_evidence is
-  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. audience_id: the keys '
-  'as they will be in that audience. Not executable by callers.';
+comment on function facts.keys_of_evidence is 'Returns the keys of all facts that a memory states and that must be recomputed '
+  'when the memory changes. audience_id: the keys as they will be in that audience. Not executable by callers.';
 
 create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -38,9 +37,9 @@ begin
       key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[withdraw_evidence.packet_id]);
   end loop;
 end $$;
-comment on function facts.withdraw_evidence is
-  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model extracted and '
-  'no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
+comment on function facts.withdraw_evidence is 'Deletes the evidence of a memory and recomputes its facts without it. '
+  'only_extracted: deletes only what a model extracted and no caller retracted. For jobs. Definer: writes tables that callers '
+  'can''t write.';
 grant execute on function facts.withdraw_evidence to l9_worker;
 
 create function facts.tg_packet_store__withdraw_facts() returns trigger
@@ -49,9 +48,8 @@ begin
   perform facts.withdraw_evidence(old.packet_id, only_extracted => false);
   return old;
 end $$;
-comment on function facts.tg_packet_store__withdraw_facts is
-  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, the others are '
-  'deleted. Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__withdraw_facts is 'Deletes the evidence of a memory before the memory is deleted: '
+  'facts that other memories state are recomputed, the others are deleted. Definer: callers can''t write these tables.';
 
 -- A before trigger, because the foreign keys would delete facts that other memories still state.
 create trigger _620_withdraw_facts before delete on public.packet_store
@@ -65,9 +63,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function facts.tg_packet_store__recount_facts is
-  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. '
-  'Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__recount_facts is 'Counts the voices on a memory whose text has changed: facts that '
+  'others asserted from the former text are no use of this one. Definer: callers can''t write these tables.';
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash) execute function facts.tg_packet_store__recount_facts();

@@ -36,9 +36,8 @@ begin
     end if;
   end if;
 end $$;
-comment on function facts.move_evidence is
-  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an '
-  'equal fact there or to a new one. Not executable by callers.';
+comment on function facts.move_evidence is 'Moves the evidence of a memory to another audience: together with the fact if no '
+  'other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
 
 -- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
 -- move in opposite directions can't deadlock.
@@ -70,9 +69,8 @@ begin
   end loop;
   return null;
 end $$;
-comment on function facts.tg_packet_store__facts_follow is
-  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that states it. '
-  'Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__facts_follow is 'Moves the facts of a memory to the memory''s new audience and lets a '
+  'fact expire with the last memory that states it. Definer: callers can''t write these tables.';
 
 -- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');

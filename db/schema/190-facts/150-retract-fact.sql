@@ -41,9 +41,8 @@ begin
   select f.* into fact from public.knowledge_facts f where f.fact_id = fact.fact_id;
   return fact;
 end $$;
-comment on function public.retract_fact is
-  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the fact that it '
-  'superseded holds again. Agents can retract facts that only they asserted, admins all facts within their claims; otherwise, '
-  'and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the '
-  'table; ownership is checked here.';
+comment on function public.retract_fact is 'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row '
+  'stays as history, and the fact that it superseded holds again. Agents can retract facts that only they asserted, admins all '
+  'facts within their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. '
+  'Definer: callers can''t write the table; ownership is checked here.';
 grant execute on function public.retract_fact to l9_agent, l9_admin;

@@ -42,8 +42,8 @@ begin
   end if;
   return registered;
 end $$;
-comment on function public.register_predicate is
-  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and project: '
-  'single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For '
-  'admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
+comment on function public.register_predicate is 'Registers a predicate as single-valued or multi-valued. Existing facts are '
+  'recomputed within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, '
+  'all superseded values hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
+  'writes tables that callers can''t write.';
 grant execute on function public.register_predicate to l9_admin, l9_platform_admin;

@@ -36,8 +36,7 @@ begin
     from unnest(facts) f;
   end if;
 end $$;
-comment on function facts.log_fact_reads is
-  'Audits which facts the caller was shown, without their texts, and the project and scope that it asked for; is_use also counts '
-  'them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller '
-  'could read the fact. Definer: writes audit_log.';
+comment on function facts.log_fact_reads is 'Audits which facts the caller was shown, without their texts, and the project and '
+  'scope that it asked for; is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the '
+  'roll-up counts a row only if the caller could read the fact. Definer: writes audit_log.';
 grant execute on function facts.max_facts_per_read, facts.check_k, facts.log_fact_reads to l9_agent, l9_admin, l9_platform_admin;

@@ -4,8 +4,8 @@
 create function facts.names_of_object(object jsonb) returns text[] language sql stable parallel safe set search_path = ''
 return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}')
   else array[facts.object_text(object)] end;
-comment on function facts.names_of_object is
-  'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
+comment on function facts.names_of_object is 'Returns the forms that an object may be stored in: all names of the entity if it '
+  'is a text, otherwise the value.';
 
 -- Takes the k most confident, and only then reorders them, so that a value never stands above one that superseded it.
 -- The audit row names the facts and leaves out their texts.
@@ -65,9 +65,8 @@ begin
     matching_facts, is_use => true, project_id => find_facts.project_id, scope => find_facts.scope);
   return query select (f).* from unnest(matching_facts) f;
 end $$;
-comment on function public.find_facts is
-  'Facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one that '
-  'superseded it. Subject and object match by any name or alias. include_history: also facts that ended or were retracted. '
-  'project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without texts, and counts the facts as '
-  'used. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function public.find_facts is 'Facts that the caller can read and that hold (at valid_at, as known today), most '
+  'confident first, but none above one that superseded it. Subject and object match by any name or alias. include_history: also '
+  'facts that ended or were retracted. project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row '
+  'without texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function facts.names_of_object, public.find_facts to l9_agent, l9_admin, l9_platform_admin;

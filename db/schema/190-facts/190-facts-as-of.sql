@@ -46,9 +46,9 @@ begin atomic
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
     order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id);
 end;
-comment on function facts.facts_known_at is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
-  'and which fact it had superseded. What an administrator''s fact outranked is left out.';
+comment on function facts.facts_known_at is 'Returns facts as they were known at a time, from what had been recorded and not '
+  'retracted by then: when each began and ended, and which fact it had superseded. What an administrator''s fact outranked is '
+  'left out.';
 
 -- Joins what was known then to the present rows, so that row-level security decides by where a fact is today, and
 -- what was erased is never shown again.
@@ -78,8 +78,8 @@ begin
     is_use => false);
   return query select (a).* from unnest(matching) a;
 end $$;
-comment on function public.facts_as_of is
-  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with the fact that '
-  'it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller '
-  'can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
+comment on function public.facts_as_of is 'Returns the facts that held at valid_at (default now) as they were known at known_at '
+  '(default now), each with the fact that it had superseded. A retracted fact was known until its retraction. Facts that were '
+  'erased, or moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. '
+  'Errors: L9LIM, L9AUT.';
 grant execute on function facts.facts_known_at, public.facts_as_of to l9_agent, l9_admin, l9_platform_admin;

@@ -59,9 +59,9 @@ begin
     where a.xid >= progress.to_xid and a.xid < until_xid and a.accessed_at > progress.era_after));
   return least(row_total, max_rows);
 end $$;
-comment on function facts.roll_up_accesses is
-  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in '
-  'whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts asks for it. Returns '
-  'about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or '
-  'run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
+comment on function facts.roll_up_accesses is 'Counts committed accesses and feedback into memory_signals (accesses of facts '
+  'into their own rows), each exactly once, in whole transactions and in order, about max_rows rows at most, and voices anew '
+  'where pending_recounts asks for it. Returns about how many; 0 means nothing is left. Counters and progress commit together, '
+  'so the job can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted '
+  'later, never skipped.';
 grant execute on function facts.roll_up_accesses to l9_worker;

@@ -30,32 +30,31 @@ alter table public.entity_relationships
   alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
   alter column target_entity set statistics 0, alter column source_normalized set statistics 0,
   alter column target_normalized set statistics 0;
-comment on table public.entity_relationships is
-  'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, '
-  'project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
-comment on column public.entity_relationships.relationship_id is
-  'UUID version 7, so ids are ordered by when the relationship was first stated.';
-comment on column public.entity_relationships.source_entity is
-  'The entity that the relationship starts from, as its source memory spells it.';
-comment on column public.entity_relationships.relationship_type is
-  'The type of the relationship: lower case with underscores, such as depends_on.';
-comment on column public.entity_relationships.target_entity is
-  'The entity that the relationship leads to, as its source memory spells it.';
-comment on column public.entity_relationships.source_normalized is
-  'source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
-comment on column public.entity_relationships.target_normalized is
-  'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
-comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that '
-  'the agent gave. What an administrator states has the confidence of administrators alone.';
+comment on table public.entity_relationships is 'The entity graph: how two entities are related, one row for each triple '
+  '(source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from '
+  'relationship_evidence. relate() writes this table.';
+comment on column public.entity_relationships.relationship_id is 'UUID version 7, so ids are ordered by when the relationship '
+  'was first stated.';
+comment on column public.entity_relationships.source_entity is 'The entity that the relationship starts from, as its source '
+  'memory spells it.';
+comment on column public.entity_relationships.relationship_type is 'The type of the relationship: lower case with underscores, '
+  'such as depends_on.';
+comment on column public.entity_relationships.target_entity is 'The entity that the relationship leads to, as its source memory '
+  'spells it.';
+comment on column public.entity_relationships.source_normalized is 'source_entity in the form in which names are compared: '
+  'Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_relationships.target_normalized is 'target_entity in the form in which names are compared: '
+  'Unicode NFKC, lower case, white space collapsed.';
+comment on column public.entity_relationships.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the '
+  'relationship (noisy-or), where c is the highest confidence that the agent gave. What an administrator states has the '
+  'confidence of administrators alone.';
 comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
 comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
 comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
 comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
 comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
-comment on column public.entity_relationships.source_packet is
-  'The memory that states the relationship and expires last, of administrators before agents; of several such memories, the '
-  'oldest.';
+comment on column public.entity_relationships.source_packet is 'The memory that states the relationship and expires last, of '
+  'administrators before agents; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
@@ -72,8 +71,8 @@ create index entity_relationships_incoming_idx
   on public.entity_relationships (tenant_id, target_normalized, scope, confidence desc);
 create index entity_relationships_readers_idx on public.entity_relationships (tenant_id, scope, relationship_id);
 create index entity_relationships_source_idx on public.entity_relationships (source_packet);
-comment on index public.relationship_triple_unique is
-  'Prevents a second row for the same triple in one audience, also under concurrent writes.';
+comment on index public.relationship_triple_unique is 'Prevents a second row for the same triple in one audience, also under '
+  'concurrent writes.';
 
 create function graph.check_relationship_type(type text, field text default 'type') returns text
 language plpgsql immutable parallel safe set search_path = '' as $$

@@ -13,9 +13,8 @@ begin
   end if;
   return old;
 end $$;
-comment on function graph.tg_packet_store__withdraw_relationships is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers can''t write '
-  'these tables.';
+comment on function graph.tg_packet_store__withdraw_relationships is 'Deletes the evidence of a memory that is about to be '
+  'deleted and recomputes its relationships. Definer: callers can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
@@ -67,8 +66,8 @@ begin
   perform graph.recompute_relationships(old_ids || new_ids);
   return null;
 end $$;
-comment on function graph.tg_packet_store__relationships_follow is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the '
-  'relationships on both sides. Definer: callers can''t write these tables.';
+comment on function graph.tg_packet_store__relationships_follow is 'Moves the evidence of a memory to the memory''s new '
+  'audience, joins it with equal triples there, and recomputes the relationships on both sides. Definer: callers can''t write '
+  'these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');

@@ -49,9 +49,9 @@ begin
   select r.* into relation from public.entity_relationships r where r.relationship_id = stated.relationship_id;
   return relation;
 end $$;
-comment on function graph.relate_from is
-  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: '
-  'the model that extracted it; ignored unless a job calls. Definer: callers can''t write these tables.';
+comment on function graph.relate_from is 'States a relationship from a memory, for a caller who can read the memory and write in '
+  'its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Definer: callers can''t write '
+  'these tables.';
 
 -- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
 -- entity are refused here; relate_from() compares only the spellings.
@@ -78,10 +78,9 @@ begin
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end $$;
-comment on function public.relate is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again counts a '
-  'mention; each further agent raises its confidence towards 0.99. source_packet: the memory that states the relationship and '
-  'decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, '
-  'L9SCP, L9OWN, L9AUT.';
+comment on function public.relate is 'States that source is related to target, such as relate(''billing'', ''depends_on'', '
+  '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
+  'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
+  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;

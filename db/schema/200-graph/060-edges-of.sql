@@ -48,7 +48,7 @@ begin
   ) e
   limit edges_of.max_edges;
 end $$;
-comment on function graph.edges_of is
-  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name '
-  'most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
+comment on function graph.edges_of is 'Returns the relationships of these names that the caller can read: names in the order of '
+  'the list, relationships of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in '
+  'total.';
 grant execute on function graph.max_edges_per_name, graph.edges_of to l9_agent, l9_admin, l9_platform_admin;

@@ -5,14 +5,14 @@ comment on type public.graph_step is 'One step of a path: a relationship and the
 comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
 comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
 comment on column public.graph_step.target_entity is 'The entity that the relationship leads to.';
-comment on column public.graph_step.direction is
-  'outgoing: the path leads from source to target; incoming: from target to source.';
-comment on column public.graph_step.confidence is
-  'The combined confidence of all relationships with this triple that the caller can read.';
-comment on column public.graph_step.relationship_ids is
-  'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
-comment on column public.graph_step.creator is
-  'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
+comment on column public.graph_step.direction is 'outgoing: the path leads from source to target; incoming: from target to '
+  'source.';
+comment on column public.graph_step.confidence is 'The combined confidence of all relationships with this triple that the caller '
+  'can read.';
+comment on column public.graph_step.relationship_ids is 'The relationships with this triple, most confident first: one for each '
+  'scope, project, owner and spelling.';
+comment on column public.graph_step.creator is 'Who stated the most confident of them; of what a model extracted, job. Only '
+  'explore_graph() fills it in.';
 comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
 
 create type graph.graph_node as (name text, entity text, confidence double precision, depth integer, steps public.graph_step[],
@@ -39,9 +39,9 @@ begin atomic
     where e.is_decisive group by e.agent
   ) v;
 end;
-comment on function graph.combined_confidence is
-  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
-  'however many scopes and projects it states the same, and an administrator''s word decides.';
+comment on function graph.combined_confidence is 'The confidence in what these relationships state together, as far as the '
+  'caller can read them: an agent counts once, in however many scopes and projects it states the same, and an administrator''s '
+  'word decides.';
 
 -- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
 -- keeps the best path to each node. The limits of edges and nodes bound every round.
@@ -154,9 +154,8 @@ begin
   walk.followed := least(walk.followed, budget);
   return walk;
 end $$;
-comment on function graph.walk_graph is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. '
-  'Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were '
-  'more.';
-grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function graph.walk_graph is 'Walks the graph from these entities in both directions, level by level, and keeps the '
+  'max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one '
+  'name; is_truncated is true if there were more.';
+grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph to l9_agent, l9_admin,
+  l9_platform_admin;

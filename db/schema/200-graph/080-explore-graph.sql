@@ -9,15 +9,14 @@ comment on column public.graph_path.steps is 'The relationships of the path, in 
 create type public.graph_exploration as (entity text, known_as text[], paths public.graph_path[], edges_followed integer,
   is_truncated boolean, aliases public.applied_alias[]);
 comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
-comment on column public.graph_exploration.entity is
-  'The start entity: the given name, or the entity that the given alias names.';
+comment on column public.graph_exploration.entity is 'The start entity: the given name, or the entity that the given alias '
+  'names.';
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
-comment on column public.graph_exploration.paths is
-  'The entities that were reached, each with its best path, most confident first.';
+comment on column public.graph_exploration.paths is 'The entities that were reached, each with its best path, most confident '
+  'first.';
 comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
-comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most '
-  'confident of one name).';
+comment on column public.graph_exploration.is_truncated is 'True if there is more: more entities than limit, or more '
+  'relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
 comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
 
 create function graph.with_creators(steps public.graph_step[]) returns public.graph_step[]
@@ -82,9 +81,8 @@ begin
     from public.entity_relationships r where r.relationship_id = any (shown_ids)) r group by r.batch;
   return exploration;
 end $$;
-comment on function public.explore_graph is
-  'Returns what an entity (a name or an alias) is related to, directly and through others: each entity with its best path, most '
-  'confident first, in both directions. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least '
-  'confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, '
-  'L9AUT.';
+comment on function public.explore_graph is 'Returns what an entity (a name or an alias) is related to, directly and through '
+  'others: each entity with its best path, most confident first, in both directions. depth: 1 to 5 steps. types: only '
+  'relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 '
+  'entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function public.explore_graph to l9_agent, l9_admin, l9_platform_admin;

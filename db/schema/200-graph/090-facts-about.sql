@@ -64,5 +64,5 @@ begin atomic
   where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 comment on function graph.packets_of_fact is 'The memories that state a fact and that the caller can read, the 20 newest.';
-grant execute on function graph.entities_of_facts, graph.facts_about, graph.packets_of_fact
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function graph.entities_of_facts, graph.facts_about, graph.packets_of_fact to l9_agent, l9_admin,
+  l9_platform_admin;

@@ -13,16 +13,16 @@ return (
   join public.packet_store p on p.packet_id = e.packet_id
   where f.fact_id = packet_stating.fact_id and p.packet_id is distinct from except_packet
   order by e.packet_id = f.source_packet desc, e.created_at, e.evidence_id limit 1);
-comment on function standing.packet_stating is
-  'The memory that states a fact: its source or else the oldest that the caller can read, and another than except_packet.';
+comment on function standing.packet_stating is 'The memory that states a fact: its source or else the oldest that the caller can '
+  'read, and another than except_packet.';
 
 create function standing.named_successor(memory public.packet_store, envelope jsonb) returns uuid
 language sql stable parallel safe set search_path = ''
 return case
   when envelope ? 'superseded_by' and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
   then identity.uuid_of(envelope ->> 'superseded_by') end;
-comment on function standing.named_successor is
-  'The memory that this one names as its successor with this envelope, if its kind has successors.';
+comment on function standing.named_successor is 'The memory that this one names as its successor with this envelope, if its kind '
+  'has successors.';
 
 create function standing.successors_by_kind(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = '' set enable_seqscan = off
@@ -47,8 +47,8 @@ begin atomic
   )
   select row(n.packet_id, n.successor_id, n.steps = 1, false)::standing.succession from named n where n.steps > 0;
 end;
-comment on function standing.successors_by_kind is
-  'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this time.';
+comment on function standing.successors_by_kind is 'The successors that memories of kinds such as decision name, and the '
+  'successors of these. as_of: as of this time.';
 
 -- Takes the last value that each memory states of a subject and predicate, keeps those that are superseded, and finds
 -- a memory that states the next value.
@@ -86,9 +86,8 @@ begin atomic
     and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, clock_timestamp())
     and (o.valid_from, o.recorded_at, o.fact_id) > (s.valid_from, s.recorded_at, s.fact_id);
 end;
-comment on function standing.successors_by_facts is
-  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later '
-  'one.';
+comment on function standing.successors_by_facts is 'The memories whose facts superseded facts of these: one that states the '
+  'next value, and those of these that state a later one.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = ''
@@ -97,7 +96,7 @@ begin atomic
   union all
   select f from standing.successors_by_facts(packet_ids, as_of) f;
 end;
-comment on function standing.successors is
-  'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
+comment on function standing.successors is 'The memories that superseded these, directly, and those of these memories that '
+  'superseded others of them at any distance.';
 grant execute on function standing.packet_stating, standing.named_successor, standing.successors_by_kind,
   standing.successors_by_facts, standing.successors to l9_agent, l9_admin, l9_platform_admin;

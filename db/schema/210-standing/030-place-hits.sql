@@ -2,8 +2,8 @@
 create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
 comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
 comment on column standing.placed_hit.score is 'Its score, or that of the hit before it if that is less.';
-comment on column standing.placed_hit.explanation is
-  'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise empty.';
+comment on column standing.placed_hit.explanation is 'If the score was lowered: superseded, with what superseded the hit (by) '
+  'and the score that it had. Otherwise empty.';
 
 -- Works on places in the list rather than on scores: a hit gets a place just behind its last successor, and then at
 -- most the score of the hit before it.
@@ -57,7 +57,7 @@ comment on function standing.standing_of_memory is 'The standing of one memory.'
 
 create function public.packet_store_superseded_by(memory public.packet_store) returns uuid
 language sql stable set search_path = '' return (standing.standing_of_memory((memory).packet_id)).superseded_by;
-comment on function public.packet_store_superseded_by is
-  'The memory that superseded this one: of its kind, or by a fact that it states. Null if the caller can read none.';
-grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function public.packet_store_superseded_by is 'The memory that superseded this one: of its kind, or by a fact that it '
+  'states. Null if the caller can read none.';
+grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by to l9_agent,
+  l9_admin, l9_platform_admin;

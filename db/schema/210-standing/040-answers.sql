@@ -18,7 +18,7 @@ comment on function standing.similar_json is 'Near-duplicates, each with its sta
 
 create function public.knowledge_facts_superseding_packet(fact public.knowledge_facts) returns uuid
 language sql stable set search_path = '' return standing.packet_stating((fact).superseded_by, null);
-comment on function public.knowledge_facts_superseding_packet is
-  'The memory that states the fact which superseded this one; null if nothing did.';
-grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function public.knowledge_facts_superseding_packet is 'The memory that states the fact which superseded this one; '
+  'null if nothing did.';
+grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet to l9_agent,
+  l9_admin, l9_platform_admin;

@@ -1,13 +1,11 @@
 -- Limits that more than one function uses. Functions that only one body uses keep their numbers there.
 create function search.max_scored_rows() returns integer language sql immutable parallel safe return 2000;
-comment on function search.max_scored_rows is
-  'If at most this many rows match, they are scored one by one. Scoring 2,000 rows costs as much as scanning an index of which a '
-  'caller can read 2 %.';
+comment on function search.max_scored_rows is 'If at most this many rows match, they are scored one by one. Scoring 2,000 rows '
+  'costs as much as scanning an index of which a caller can read 2 %.';
 
 create function search.max_scanned_rows() returns integer language sql immutable parallel safe return 20000;
-comment on function search.max_scanned_rows is
-  'Most rows that one step of a search reads before it filters them. Reading 20,000 rows costs less than scanning a ranked index '
-  'past them to find the few with a tag.';
+comment on function search.max_scanned_rows is 'Most rows that one step of a search reads before it filters them. Reading 20,000 '
+  'rows costs less than scanning a ranked index past them to find the few with a tag.';
 
 create function search.max_query_characters() returns integer language sql immutable parallel safe return 2000;
 comment on function search.max_query_characters is 'Beginning of a query whose words are used for snippets.';
@@ -17,8 +15,7 @@ comment on function search.max_languages is 'Most languages of a tenant. Each of
 
 create function search.candidate_count(k integer) returns integer
 language sql immutable parallel safe return least(greatest(5 * k, 100), 300);
-comment on function search.candidate_count is
-  'Number of candidates that each retriever returns for k hits: five times k, from 100 to 300. In tests more than 100 never '
-  'changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
+comment on function search.candidate_count is 'Number of candidates that each retriever returns for k hits: five times k, from '
+  '100 to 300. In tests more than 100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
 grant execute on function search.max_scored_rows, search.max_scanned_rows, search.max_query_characters, search.max_languages,
   search.candidate_count to l9_agent, l9_admin, l9_platform_admin;

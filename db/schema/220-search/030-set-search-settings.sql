@@ -96,8 +96,8 @@ begin
   where s.tenant_id = admin.target_tenant_id returning s.* into settings;
   return settings;
 end $$;
-comment on function public.set_search_settings is
-  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the language that '
-  'they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
-  'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_search_settings is 'Changes the given weights and languages of a tenant''s searches, from the '
+  'next search on; memories keep the language that they have. Arguments left out, and half-lives of kinds not named, stay as '
+  'they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this '
+  'function is the only way to change settings.';
 grant execute on function public.set_search_settings to l9_admin, l9_platform_admin;

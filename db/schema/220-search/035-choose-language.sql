@@ -13,9 +13,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function search.tg_packet_store__choose_language is
-  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the row''s '
-  'tenant without the cost of policies.';
+comment on function search.tg_packet_store__choose_language is 'Gives a memory whose writer names no language one of the '
+  'tenant''s languages. Definer: reads the settings of the row''s tenant without the cost of policies.';
 
 create trigger _370_choose_language before insert or update of language on public.packet_store
   for each row when (new.language is null) execute function search.tg_packet_store__choose_language();

@@ -10,9 +10,8 @@ return pg_catalog.concat_ws(' and ',
     pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end,
   case when branch is not null then
     pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
-comment on function search.own_conditions is
-  'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. checks_expiry: false for '
-  'versions, which expire with their memory.';
+comment on function search.own_conditions is 'Conditions on expiry, scope, project and branch, for any table that has these '
+  'columns of its memory. checks_expiry: false for versions, which expire with their memory.';
 
 create function search.archived_condition(alias text, hides_archived boolean) returns text
 language sql immutable parallel safe set search_path = ''
@@ -68,9 +67,8 @@ begin atomic
     select 'is null' where branch is not null union all
     select pg_catalog.format('= %L', branch) where branch is not null) as of_branch (condition);
 end;
-comment on function search.reader_ranges is
-  'Conditions for the rows that a caller may read in a project and a branch of it (null: all), each of which is one range of an '
-  'index. They only make the search faster: row-level security still applies.';
+comment on function search.reader_ranges is 'Conditions for the rows that a caller may read in a project and a branch of it '
+  '(null: all), each of which is one range of an index. They only make the search faster: row-level security still applies.';
 
 create function search.searched_buckets(me identity.identity) returns integer[]
 language sql stable parallel safe set search_path = ''

@@ -99,8 +99,7 @@ begin
   end loop;
   return matches;
 end $$;
-comment on function search.few_readable is
-  'The memories of packet_store, memory_contexts or reasoning_traces that an agent or admin may read in a project and a branch '
-  '(null: all): what search.few_matches() answers where no filter is asked for, with plans that PostgreSQL keeps. Null if more '
-  'than max_matches match, or if more than max_scanned would have to be read.';
+comment on function search.few_readable is 'The memories of packet_store, memory_contexts or reasoning_traces that an agent or '
+  'admin may read in a project and a branch (null: all): what search.few_matches() answers where no filter is asked for, with '
+  'plans that PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 grant execute on function search.few_readable to l9_agent, l9_admin, l9_platform_admin;

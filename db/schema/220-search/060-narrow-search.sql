@@ -57,9 +57,8 @@ begin
   into matches;
   return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end $$;
-comment on function search.newest_matches is
-  'Those of the newest memories that match, where too many are readable to look at them all. Null if more than max_matches '
-  'match: then every scan soon finds enough of them.';
+comment on function search.newest_matches is 'Those of the newest memories that match, where too many are readable to look at '
+  'them all. Null if more than max_matches match: then every scan soon finds enough of them.';
 
 create function search.where_notice() returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
@@ -113,9 +112,9 @@ begin
     from unnest(search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id, branch)) as r (range));
   return search.few_matches(source, max_matches, max_scanned);
 end $$;
-comment on function search.few_of is
-  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may '
-  'read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
+comment on function search.few_of is 'The memories of packet_store that the search may find, or those of memory_contexts or '
+  'reasoning_traces that the caller may read. Null if there are more than max_matches, or if more than max_scanned would have to '
+  'be read.';
 
 create function search.with_contexts(request search.search_request) returns uuid[]
 language plpgsql stable set search_path = '' set enable_seqscan = off as $$
@@ -165,9 +164,8 @@ begin
     else '{}' end;
   return request;
 end $$;
-comment on function search.narrow_search is
-  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index. Only rows that the '
-  'caller may read decide it, so that the answer is exact and depends on nothing else.';
+comment on function search.narrow_search is 'If few rows can match, collects their ids, so that they are scored directly instead '
+  'of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
 grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
-  search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search
-  to l9_agent, l9_admin, l9_platform_admin;
+  search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search to l9_agent, l9_admin,
+  l9_platform_admin;

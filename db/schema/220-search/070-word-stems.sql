@@ -39,8 +39,7 @@ return case
   when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
   when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
   else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
-comment on function search.stem_test is
-  'A condition on s.content and s.lowered (the searchable_text() of the content, under collation C) that holds if a word begins '
-  'with the stem. It may also hold for other rows.';
-grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.stem_test is 'A condition on s.content and s.lowered (the searchable_text() of the content, under '
+  'collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test to l9_agent, l9_admin,
+  l9_platform_admin;

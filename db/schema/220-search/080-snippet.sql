@@ -46,9 +46,9 @@ begin
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
     '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end $$;
-comment on function search.passage_pattern is
-  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin '
-  'like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has no words.';
+comment on function search.passage_pattern is 'A regular expression that matches the words of a query in any of the languages: '
+  'words and parts of identifiers that begin like one, its symbols, and pairs of its characters in scripts without spaces. Null '
+  'if the query has no words.';
 
 create function search.with_written_forms(pattern text, passage text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -136,9 +136,8 @@ begin
   end loop;
   return densest;
 end $$;
-comment on function search.densest_place is
-  'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the characters 1 '
-  'and 2 (which do not count); null if it has none. It compares the first 59.';
+comment on function search.densest_place is 'Where the most different matches stand within so many characters, in a text whose '
+  'matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
 
 -- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
 -- the piece. Limits are in bytes, because a character takes up to four.
@@ -184,8 +183,7 @@ begin
   snippet := rtrim(search.truncate_to_bytes(snippet, 748), '*');
   return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
 end $$;
-comment on function search.snippet is
-  'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of the text if '
-  'none matches. At most 750 bytes.';
+comment on function search.snippet is 'About 240 characters of a text that hold the most words of a pattern, with ** around '
+  'them, or the beginning of the text if none matches. At most 750 bytes.';
 grant execute on function search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage,
   search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;

@@ -114,10 +114,9 @@ begin
   answer.average_length := weights.average_length;
   return answer;
 end $$;
-comment on function search.find_words is
-  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories match, all '
-  'are scored; otherwise the candidates of the index are, the memories that follow the best of them, and those that were found '
-  'by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its text. known_weights: what '
-  'ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
-grant execute on function search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.find_words is 'Retriever over the words of memories, alone and together with their predecessors in '
+  'the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the '
+  'best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of '
+  'its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
+grant execute on function search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words to
+  l9_agent, l9_admin, l9_platform_admin;

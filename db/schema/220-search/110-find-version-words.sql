@@ -49,7 +49,6 @@ begin
   using request.as_of, queries, weights.weights, weights.average_length;
   return answer;
 end $$;
-comment on function search.find_version_words is
-  'Retriever over texts that memories had at a time and have no longer. It reads versions that the caller may read, of memories '
-  'that it may read: at most the 20,000 that were replaced first after that time.';
+comment on function search.find_version_words is 'Retriever over texts that memories had at a time and have no longer. It reads '
+  'versions that the caller may read, of memories that it may read: at most the 20,000 that were replaced first after that time.';
 grant execute on function search.find_version_words to l9_agent, l9_admin, l9_platform_admin;

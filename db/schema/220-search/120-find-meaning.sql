@@ -74,10 +74,9 @@ comment on function search.score_own_vectors is 'score_vectors() on own_row_cond
 create function search.scan_width(candidates integer, index_rows real) returns integer
 language sql immutable parallel safe set search_path = ''
 return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 4), 1000)::integer;
-comment on function search.scan_width is
-  'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the candidates are '
-  'enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows with their logarithm, since '
-  'a graph of more vectors hides more of the nearest ones from a scan of the same width.';
+comment on function search.scan_width is 'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One '
+  'and a half times the candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows '
+  'it grows with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same width.';
 
 create function search.joined_scan(request search.search_request, embedding_type text, bucket integer) returns text
 language sql stable parallel safe set search_path = ''
@@ -185,8 +184,8 @@ begin
   end if;
   return answer;
 end $$;
-comment on function search.find_meaning is
-  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their '
-  'predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
+comment on function search.find_meaning is 'Retriever over vectors of one model: those of memories, whole and in chunks '
+  '(content), of memories together with their predecessors (context), or of the steps of reasoning traces (reasoning). Each '
+  'memory is found once, by its nearest vector.';
 grant execute on function search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan,
   search.find_vectors, search.find_meaning to l9_agent, l9_admin, l9_platform_admin;

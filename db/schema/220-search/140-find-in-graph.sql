@@ -1,8 +1,7 @@
 -- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph and deep.
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
-comment on type search.graph_matches is
-  'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each memory to its '
-  'path, with explain; is_truncated: true if not all relations were followed.';
+comment on type search.graph_matches is 'The answer of the graph retriever. memories: best first; entities: those that the query '
+  'names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
 -- Finds the entities of the query, walks one step, takes all relationships and facts of the nodes, and ranks the
 -- memories that state them by the confidence of the path.
@@ -79,8 +78,7 @@ begin
   answer.memories := memories;
   return answer;
 end $$;
-comment on function search.find_in_graph is
-  'Retriever over the entity graph: memories that state the relations and facts within two steps of the entities that the query '
-  'names. The score of a memory is the confidence of the best path to a relation or fact that it states. At most the 5000 '
-  'relations and facts of highest confidence are used, with 20 memories for each.';
+comment on function search.find_in_graph is 'Retriever over the entity graph: memories that state the relations and facts within '
+  'two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or '
+  'fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
 grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platform_admin;

@@ -8,22 +8,19 @@ create function search.lift_by_context(content real, context real, weight real) 
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
   else content end;
-comment on function search.lift_by_context is
-  'Score of a memory, given its own score and its score together with its predecessor. A better context raises the score by '
-  'weight times the difference; a worse one changes nothing.';
+comment on function search.lift_by_context is 'Score of a memory, given its own score and its score together with its '
+  'predecessor. A better context raises the score by weight times the difference; a worse one changes nothing.';
 
 create function search.lift_by_chunk(best real, whole real, weight real) returns real
 language sql immutable parallel safe return case when whole < best then whole + weight * (best - whole) else best end;
-comment on function search.lift_by_chunk is
-  'Similarity of a long memory, given that of its nearest vector and that of the memory as a whole: the nearest chunk raises the '
-  'similarity of the whole by weight times the difference.';
+comment on function search.lift_by_chunk is 'Similarity of a long memory, given that of its nearest vector and that of the '
+  'memory as a whole: the nearest chunk raises the similarity of the whole by weight times the difference.';
 
 create function search.named_speakers(query text) returns text language sql immutable parallel safe
 return ' ' || regexp_replace(words.fold(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
   || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
-comment on function search.named_speakers is
-  'The words of a query between single spaces, in which is_named() looks for the name of a speaker. Who asks for "my" own words '
-  'asks for those of the user.';
+comment on function search.named_speakers is 'The words of a query between single spaces, in which is_named() looks for the name '
+  'of a speaker. Who asks for "my" own words asks for those of the user.';
 
 create function search.first_name_patterns(query text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
@@ -32,10 +29,9 @@ return array(
     pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])',
     'g') as m (word)
   where pg_catalog.ts_lexize('pg_catalog.english_stem', pg_catalog.lower(m.word[1])) <> '{}');
-comment on function search.first_name_patterns is
-  'What the names of speakers begin with whom a query names by their first names: its words of at least three letters with a '
-  'capital, without stop words. Without a capital "project" would name a Project Manager. "Ann Jones" does not name Ann Smith, '
-  'so a word before another with a capital is not a first name.';
+comment on function search.first_name_patterns is 'What the names of speakers begin with whom a query names by their first '
+  'names: its words of at least three letters with a capital, without stop words. Without a capital "project" would name a '
+  'Project Manager. "Ann Jones" does not name Ann Smith, so a word before another with a capital is not a first name.';
 
 create function search.plain_name(speaker text) returns text language sql immutable parallel safe
 return trim(regexp_replace(
@@ -85,9 +81,8 @@ begin atomic
         or other.lexeme = any (w.forms))::tsquery as test
     from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place) left join written w on w.lexeme = l.lexeme) t;
 end;
-comment on function search.word_tests is
-  'For each word of a query, what a memory that has it matches: the word itself, another form of it, or an identifier of the '
-  'query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
+comment on function search.word_tests is 'For each word of a query, what a memory that has it matches: the word itself, another '
+  'form of it, or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
 
 create function search.word_share(words tsvector, tests tsquery[], weights double precision[]) returns real
 language sql immutable parallel safe
@@ -98,10 +93,10 @@ comment on function search.word_share is 'The weighed share of the words of a qu
 
 create function search.relevance_of_words(share real, are_pairs boolean) returns real
 language sql immutable parallel safe return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
-comment on function search.relevance_of_words is
-  'What the share of words tells about a memory that vectors were compared with: 0.9 for all words of the query, 0.2 for two '
-  'thirds of them, and little below. So what has the words of the query is relevant, however far it is in meaning. Of pairs of '
-  'characters the share itself: many pairs are no words, and models may not know their scripts.';
+comment on function search.relevance_of_words is 'What the share of words tells about a memory that vectors were compared with: '
+  '0.9 for all words of the query, 0.2 for two thirds of them, and little below. So what has the words of the query is relevant, '
+  'however far it is in meaning. Of pairs of characters the share itself: many pairs are no words, and models may not know their '
+  'scripts.';
 
 create function search.recency(age interval, half_life_days double precision) returns real language sql immutable parallel safe
 return power(0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
@@ -114,9 +109,9 @@ comment on function search.max_boost is 'The boost of a memory for which every s
 create function search.boost(recency real, importance real, settings public.search_settings) returns real
 language sql immutable parallel safe
 return (1 + settings.recency_boost * recency + settings.importance_boost * importance) / search.max_boost(settings);
-comment on function search.boost is
-  'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a higher one only if its score is more '
-  'than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and never less than 83 %.';
+comment on function search.boost is 'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a '
+  'higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and '
+  'never less than 83 %.';
 grant execute on function search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
   search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
   search.relevance, search.word_tests, search.word_share, search.relevance_of_words, search.recency, search.max_boost,

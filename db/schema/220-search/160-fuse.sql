@@ -251,7 +251,6 @@ begin
   answer.hits := coalesce(answer.hits, '{}');
   return answer;
 end $$;
-comment on function search.fuse is
-  'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine '
-  'similarities; each is lifted by context, then they are summed by weight, then boosted.';
+comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
+  'of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
 grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;

@@ -59,10 +59,9 @@ begin
     or t.token !~ '^[[:upper:]]' and substring(lower(t.token) from '[[:alnum:]]+') <> all (speakers);
   return case when search.query_words(answer, settings.languages) <> '{}' then answer else words_for_vector.query end;
 end $$;
-comment on function search.words_for_vector is
-  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital, and speakers of '
-  'one word in any case of letters) that most memories of the project have (common_word_share of the settings), such as those of '
-  'the people who speak in it, because they would draw the vector to all memories alike. The words'' part of a search keeps '
-  'them. The query itself without a project, among fewer than 20 memories, or if nothing else were left. Only memories that the '
-  'caller may read are counted.';
+comment on function search.words_for_vector is 'The text of which the gateway makes the vector of a query: the query without the '
+  'names (words with a capital, and speakers of one word in any case of letters) that most memories of the project have '
+  '(common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all '
+  'memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or '
+  'if nothing else were left. Only memories that the caller may read are counted.';
 grant execute on function search.recent_speakers, search.words_for_vector to l9_agent, l9_admin, l9_platform_admin;

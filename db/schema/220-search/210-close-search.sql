@@ -92,5 +92,5 @@ begin
   return result;
 end $$;
 comment on function search.close_search is 'Ends a search: standing, trimming, searched, audit row and access log.';
-grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search to
+  l9_agent, l9_admin, l9_platform_admin;

@@ -34,8 +34,8 @@ begin
   where s.tenant_id = admin.target_tenant_id returning s.* into settings;
   return settings;
 end $$;
-comment on function public.set_find_settings is
-  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count relative to '
-  'their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
-  'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_find_settings is 'Changes the given weights and half-lives of memory_find in a tenant, from the '
+  'next call on. The weights count relative to their sum. Arguments left out, and half-lives of kinds not named, stay as they '
+  'are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this '
+  'function is the only way to change settings.';
 grant execute on function public.set_find_settings to l9_admin, l9_platform_admin;

@@ -42,8 +42,7 @@ begin
     when find.asks_for_relations(query) and graph.named_entities(query, 8) <> '{}' then 'graph'
     else 'hybrid' end;
 end $$;
-comment on function find.choose_route is
-  'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for '
-  'relations of an entity that the caller knows, else hybrid. Without a query: newest.';
+comment on function find.choose_route is 'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query '
+  'looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
 grant execute on function find.plain_text, find.quoted_phrases, find.has_phrases, find.looks_exact, find.asks_for_relations,
   find.choose_route to l9_agent, l9_admin, l9_platform_admin;

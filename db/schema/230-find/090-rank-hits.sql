@@ -105,7 +105,7 @@ begin
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index;
   return answer;
 end $$;
-comment on function find.rank_hits is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
-  'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
+comment on function find.rank_hits is 'The k candidates with the highest find.score(), with snippets and what is shown of them. '
+  'Citations count the agents other than its writer that cite it, among the first 1000 memories and facts that the caller may '
+  'read.';
 grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;

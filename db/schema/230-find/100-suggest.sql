@@ -32,9 +32,8 @@ begin
     from unnest(texts) as t (text) cross join regexp_split_to_table(t.text, '[^[:alnum:]]+') as w (word)
     where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
 end $$;
-comment on function find.known_words is
-  'Words of the titles and tags of the newest 1,000 memories that the caller may read, of the beginnings of the newest 300, and '
-  'of the entities that it may read, without repeats.';
+comment on function find.known_words is 'Words of the titles and tags of the newest 1,000 memories that the caller may read, of '
+  'the beginnings of the newest 300, and of the entities that it may read, without repeats.';
 
 create function find.are_neighbours(one text, other text) returns boolean
 language sql immutable parallel safe
@@ -93,9 +92,8 @@ begin atomic
   where m.is_one_slip or m.similarity >= 0.4 and pg_catalog.length(word) >= 8
   order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C" limit 1;
 end;
-comment on function find.correction_of is
-  'The known word that was probably meant: one that is_one_slip() away or, of a word of at least eight letters, the most similar '
-  'one (pg_trgm, at least 0.4). Null if there is none.';
+comment on function find.correction_of is 'The known word that was probably meant: one that is_one_slip() away or, of a word of '
+  'at least eight letters, the most similar one (pg_trgm, at least 0.4). Null if there is none.';
 
 -- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
 create function find.corrected(request search.search_request) returns text
@@ -183,9 +181,8 @@ begin
     from counted c
     where c.place <= max_suggestions order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
 end $$;
-comment on function find.count_elsewhere is
-  'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones are left out. '
-  'At most three other kinds and three other branches.';
+comment on function find.count_elsewhere is 'How many of these memories are found if one condition is left out: the kinds, the '
+  'branch, or that archived ones are left out. At most three other kinds and three other branches.';
 
 -- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
 create function find.found_elsewhere(request search.search_request, filter find.find_filter) returns uuid[]
@@ -225,9 +222,8 @@ begin
   end if;
   return ids;
 end $$;
-comment on function find.found_elsewhere is
-  'The memories that a search finds if conditions are left out: by one search if they are fewer than 100, otherwise by one '
-  'search for each condition.';
+comment on function find.found_elsewhere is 'The memories that a search finds if conditions are left out: by one search if they '
+  'are fewer than 100, otherwise by one search for each condition.';
 
 create function find.suggest(request search.search_request, filter find.find_filter) returns public.find_suggestion[]
 language plpgsql stable set search_path = '' as $$
@@ -252,8 +248,7 @@ begin
   end if;
   return suggestions || find.count_elsewhere(find.found_elsewhere(request, filter), filter);
 end $$;
-comment on function find.suggest is
-  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the '
-  'query finds something, with how many memories each finds (at most 100).';
+comment on function find.suggest is 'What to try instead: a corrected spelling that finds something, and other kinds and '
+  'branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
 grant execute on function find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected,
   find.matches_elsewhere, find.count_elsewhere, find.found_elsewhere, find.suggest to l9_agent, l9_admin, l9_platform_admin;

@@ -5,12 +5,11 @@ create table public.world_model_settings (
   takes_facts boolean not null default true,
   updated_at timestamptz not null default now()
 );
-comment on table public.world_model_settings is
-  'Whether facts change the world models of a tenant. Only a tenant that changed the default has a row. '
-  'set_world_model_settings() writes it.';
+comment on table public.world_model_settings is 'Whether facts change the world models of a tenant. Only a tenant that changed '
+  'the default has a row. set_world_model_settings() writes it.';
 comment on column public.world_model_settings.tenant_id is 'The tenant.';
-comment on column public.world_model_settings.takes_facts is
-  'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their readers.';
+comment on column public.world_model_settings.takes_facts is 'True (the default) if facts that are extracted, or asserted with '
+  'into_world, change the world model of their readers.';
 comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
 call identity.protect_tenant_rows('public.world_model_settings',
   readers => 'Every caller in the tenant may read whether its facts change the world.',
@@ -39,10 +38,10 @@ begin
   returning s.* into saved;
   return saved;
 end $$;
-comment on function public.set_world_model_settings is
-  'Sets whether facts change the world models of a tenant (by default the caller''s own), from the next fact on. Values that '
-  'facts brought into a world before stay there; they still go with their memories and with a retraction. For admins with an '
-  'unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes settings.';
+comment on function public.set_world_model_settings is 'Sets whether facts change the world models of a tenant (by default the '
+  'caller''s own), from the next fact on. Values that facts brought into a world before stay there; they still go with their '
+  'memories and with a retraction. For admins with an unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this '
+  'function writes settings.';
 grant execute on function public.set_world_model_settings to l9_admin, l9_platform_admin;
 
 create function world_model.takes_facts(tenant_id uuid) returns boolean language sql stable set search_path = ''

@@ -28,38 +28,35 @@ alter table public.world_model_entities
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
-comment on table public.world_model_entities is
-  'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of '
-  'those is deleted or moves.';
-comment on column public.world_model_entities.entity_row_id is
-  'UUID version 7, for references from other rows. The name of the entity is entity_id.';
-comment on column public.world_model_entities.entity_id is
-  'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
-comment on column public.world_model_entities.entity_id_normalized is
-  'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
+comment on table public.world_model_entities is 'The current state of each world, one entity a row. It is computed from '
+  'world_model_updates, and recomputed whenever one of those is deleted or moves.';
+comment on column public.world_model_entities.entity_row_id is 'UUID version 7, for references from other rows. The name of the '
+  'entity is entity_id.';
+comment on column public.world_model_entities.entity_id is 'The name of the entity, as an administrator spelled it first or, if '
+  'none named it, an agent.';
+comment on column public.world_model_entities.entity_id_normalized is 'The name as it is compared: Unicode NFKC, lower case, '
+  'white space collapsed.';
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_model_entities.attributes is
-  'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
-comment on column public.world_model_entities.set_by is
-  'Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and is_from_admin.';
+comment on column public.world_model_entities.attributes is 'The attributes of the entity: for each key the value that an '
+  'administrator set last or, if none did, an agent.';
+comment on column public.world_model_entities.set_by is 'Who set each attribute: for each key the creator and source of who set '
+  'it last, its memory (packet_id) and is_from_admin.';
 comment on column public.world_model_entities.type_set_by is 'Who set the type, in the same form; null if nobody did.';
-comment on column public.world_model_entities.is_from_admin is
-  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an '
-  'administrator.';
-comment on column public.world_model_entities.confidence is
-  'The confidence of the last update of the entity that counts, from 0 to 1.';
+comment on column public.world_model_entities.is_from_admin is 'True if an administrator updated the entity: name, confidence '
+  'and source are then those of its last update by an administrator.';
+comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity that counts, from 0 '
+  'to 1.';
 comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
 comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
-comment on column public.world_model_entities.audience_id is
-  'The world. There is one for each owner (tenant, org, user), project and scope.';
+comment on column public.world_model_entities.audience_id is 'The world. There is one for each owner (tenant, org, user), '
+  'project and scope.';
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
 comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
-comment on column public.world_model_entities.ttl is
-  'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed '
-  'without that memory.';
+comment on column public.world_model_entities.ttl is 'The time when the first of the memories behind the entity expires. From '
+  'then on the row is hidden, until it is recomputed without that memory.';
 
 -- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
 -- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
@@ -74,8 +71,8 @@ begin
   new.updated_at := new.created_at;
   return new;
 end $$;
-comment on function world_model.tg_world_model_entities__take_from_update is
-  'Gives an entity the owner, project and scope of its updates. Definer: callers can''t write entities.';
+comment on function world_model.tg_world_model_entities__take_from_update is 'Gives an entity the owner, project and scope of '
+  'its updates. Definer: callers can''t write entities.';
 
 create trigger _300_take_from_update before insert on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__take_from_update();
@@ -88,8 +85,8 @@ begin
   on conflict (audience_id, entity_key) do update set version = greatest(d.version, excluded.version);
   return null;
 end $$;
-comment on function world_model.tg_world_model_entities__record_removal is
-  'Records the last version of an entity that is removed. Definer: callers can''t write removed_entities.';
+comment on function world_model.tg_world_model_entities__record_removal is 'Records the last version of an entity that is '
+  'removed. Definer: callers can''t write removed_entities.';
 
 create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();

@@ -90,9 +90,9 @@ begin atomic
     e.source_packet, e.ttl, e.creator, e.source, coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
-comment on function world_model.fold_world is
-  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if '
-  'none did, an agent, since the entity was last deleted. Expired updates are left out.';
+comment on function world_model.fold_world is 'The entities that the updates of these versions make up: for each attribute the '
+  'last value that an administrator set or, if none did, an agent, since the entity was last deleted. Expired updates are left '
+  'out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
 comment on type world_model.world_size is 'The numbers of entities, and of attribute values that name another entity.';
@@ -111,5 +111,5 @@ begin atomic
   )::world_model.world_size;
 end;
 comment on function world_model.measure_world is 'Counts entities, and attribute values that name another of them.';
-grant execute on function world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
-  to l9_agent, l9_admin;
+grant execute on function world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world to
+  l9_agent, l9_admin;

@@ -40,9 +40,8 @@ begin
   insert into world_model.stale_worlds (audience_id) values (target);
   return null;
 end $$;
-comment on function world_model.tg_packet_store__worlds_follow is
-  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t write these '
-  'tables.';
+comment on function world_model.tg_packet_store__worlds_follow is 'Moves updates with their memory: they become the newest '
+  'updates of the other world. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_worlds_follow', 'world_model.tg_packet_store__worlds_follow');
 
@@ -60,9 +59,8 @@ begin
   end loop;
   return null;
 end $$;
-comment on function world_model.tg_packet_store__recompute_worlds is
-  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: callers can''t '
-  'write these tables.';
+comment on function world_model.tg_packet_store__recompute_worlds is 'Recomputes, at the end of a statement that moved memories, '
+  'the worlds that lost or gained updates. Definer: callers can''t write these tables.';
 
 create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();

@@ -96,5 +96,5 @@ begin
   return insight || jsonb_build_object('entities', entities);
 end $$;
 comment on function world_model.check_insight is 'Checks an insight (at most 200 entities and 256 KiB) and returns it.';
-grant execute on function world_model.check_keys, world_model.check_insight_entity, world_model.check_insight
-  to l9_agent, l9_admin;
+grant execute on function world_model.check_keys, world_model.check_insight_entity, world_model.check_insight to l9_agent,
+  l9_admin;

@@ -126,9 +126,8 @@ begin
   returning u.* into applied;
   return world_model.merge_update(applied);
 end $$;
-comment on function world_model.write_world_update is
-  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in its scope and '
-  'project. Definer: callers can''t write these tables.';
+comment on function world_model.write_world_update is 'Does the work of apply_world_update() for an existing memory. The caller '
+  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.apply_world_update(insight jsonb, expected_version integer default null, source_packet uuid default null,
   scope text default 'developer', project_id text default null) returns public.world_model_updates
@@ -141,10 +140,9 @@ begin
   return world_model.write_world_update(
     derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
 end $$;
-comment on function public.apply_world_update is
-  'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in this scope '
-  'and project. insight: insight_type, content, confidence and at most 200 entities, each with entity_id, entity_type, '
-  'attributes (null removes a key), confidence, or delete: true. expected_version: if it is another, L9VAL names it. Errors: '
-  'L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.apply_world_update is 'Changes the world of source_packet by an insight; without it the content is '
+  'saved as a memory of kind insight in this scope and project. insight: insight_type, content, confidence and at most 200 '
+  'entities, each with entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: '
+  'if it is another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_update to l9_agent, l9_admin;
 grant execute on function public.apply_world_update to l9_agent, l9_admin;

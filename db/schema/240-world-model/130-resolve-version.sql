@@ -48,10 +48,9 @@ begin
     where w.audience_id = resolved.audience_id), 0);
   return resolved;
 end $$;
-comment on function world_model.resolve_world is
-  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or '
-  'audience_id to a world of which the caller may read a row; and adds the current version. Definer: reads the versions of '
-  'worlds.';
+comment on function world_model.resolve_world is 'Resolves a scope and project (null: the default of the caller) to the '
+  'caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the '
+  'current version. Definer: reads the versions of worlds.';
 
 -- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
 -- leaves only the version counter to resolve_world().

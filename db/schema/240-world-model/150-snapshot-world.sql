@@ -18,9 +18,8 @@ begin
   returning s.* into saved;
   return saved;
 end $$;
-comment on function world_model.write_world_snapshot is
-  'Does the work of snapshot_world() for an existing memory. The caller must see the memory and may write in its scope and '
-  'project. Definer: callers can''t write these tables.';
+comment on function world_model.write_world_snapshot is 'Does the work of snapshot_world() for an existing memory. The caller '
+  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 create function public.snapshot_world(description text default null, scope text default 'developer', project_id text default null,
   source_packet uuid default null) returns public.world_model_snapshots
@@ -34,9 +33,8 @@ begin
       scope, project_id, source_packet),
     description);
 end $$;
-comment on function public.snapshot_world is
-  'Records the current version of the world of a scope and project (or of the world of source_packet), to compare with and to '
-  'restore later. Without source_packet a memory of kind world_snapshot is saved; the snapshot is deleted with it. A snapshot '
-  'holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
+comment on function public.snapshot_world is 'Records the current version of the world of a scope and project (or of the world '
+  'of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the '
+  'snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_snapshot to l9_agent, l9_admin;
 grant execute on function public.snapshot_world to l9_agent, l9_admin;

@@ -2,23 +2,22 @@
 create type public.world_difference as (entity_id text, change text, entity_type text, former_type text, attributes jsonb,
   former_attributes jsonb, confidence double precision, former_confidence double precision, set_by jsonb, former_set_by jsonb);
 comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
-comment on column public.world_difference.entity_id is
-  'The name of the entity as spelled in the later version, or in the earlier version if it was removed.';
+comment on column public.world_difference.entity_id is 'The name of the entity as spelled in the later version, or in the '
+  'earlier version if it was removed.';
 comment on column public.world_difference.entity_type is 'The type of the entity in the later version.';
 comment on column public.world_difference.former_type is 'The type of the entity in the earlier version.';
 comment on column public.world_difference.confidence is 'The confidence of the entity in the later version, from 0 to 1.';
-comment on column public.world_difference.former_confidence is
-  'The confidence of the entity in the earlier version, from 0 to 1.';
+comment on column public.world_difference.former_confidence is 'The confidence of the entity in the earlier version, from 0 to '
+  '1.';
 comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
-comment on column public.world_difference.attributes is
-  'The attributes that differ, with their values in the later version; null for one that was removed.';
-comment on column public.world_difference.set_by is
-  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was '
-  'removed.';
-comment on column public.world_difference.former_set_by is
-  'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
-comment on column public.world_difference.former_attributes is
-  'The attributes that differ, with their values in the earlier version; null for one that was added.';
+comment on column public.world_difference.attributes is 'The attributes that differ, with their values in the later version; '
+  'null for one that was removed.';
+comment on column public.world_difference.set_by is 'Who set each of the attributes that differ in the later version, as in '
+  'get_world_model(); null for an entity that was removed.';
+comment on column public.world_difference.former_set_by is 'Who set each of the attributes that differ in the earlier version; '
+  'null for an entity that was added.';
+comment on column public.world_difference.former_attributes is 'The attributes that differ, with their values in the earlier '
+  'version; null for one that was added.';
 
 create function world_model.changed_keys(attributes jsonb, other_attributes jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
@@ -86,9 +85,9 @@ begin
     project_id => later.project_id, scope => later.scope);
   return query select d.* from unnest(differences) d;
 end $$;
-comment on function public.diff_world is
-  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities '
-  'added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither '
-  'shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+comment on function public.diff_world is 'The differences of a world between a and b, each the id of a snapshot or a version (b '
+  'null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the '
+  'updates that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: '
+  'L9VAL, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.changed_keys, world_model.setters_of to l9_agent, l9_admin;
 grant execute on function public.diff_world to l9_agent, l9_admin;

@@ -45,9 +45,8 @@ begin
   perform world_model.recompute_world(world, false);
   return applied;
 end $$;
-comment on function world_model.write_world_restore is
-  'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and '
-  'project. Definer: callers can''t write these tables.';
+comment on function world_model.write_world_restore is 'Does the work of restore_world() for an existing memory. The caller must '
+  'see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 -- Refuses before anything is saved if the snapshot is of a world that a memory of the caller would not belong to: the
 -- update takes its world from its memory.
@@ -75,9 +74,9 @@ begin
       target.scope, target.project_id, source_packet),
     snapshot, expected_version);
 end $$;
-comment on function public.restore_world is
-  'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which makes a new '
-  'version. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of '
-  'kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+comment on function public.restore_world is 'Takes a world back to a snapshot (by id) or to a former version, by an update of '
+  'insight_type restore, which makes a new version. For an agent it takes back what agents have set; what administrators say '
+  'stays. Without source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays '
+  'erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_restore to l9_agent, l9_admin;
 grant execute on function public.restore_world to l9_agent, l9_admin;

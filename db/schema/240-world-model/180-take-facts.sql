@@ -20,8 +20,8 @@ begin
   new.updated_at := new.created_at;
   return new;
 end $$;
-comment on function world_model.tg_world_model_updates__take_from_evidence is
-  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read all evidence.';
+comment on function world_model.tg_world_model_updates__take_from_evidence is 'Gives an update by a fact the owner, scope, '
+  'expiry and references of the evidence. Definer: callers can''t read all evidence.';
 
 create trigger _300_take_from_evidence before insert on public.world_model_updates
   for each row when (new.fact_id is not null) execute function world_model.tg_world_model_updates__take_from_evidence();
@@ -85,9 +85,8 @@ begin
   returning u.* into applied;
   perform world_model.merge_update(applied);
 end $$;
-comment on function world_model.take_fact is
-  'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant for the world '
-  'and the world does not have it yet.';
+comment on function world_model.take_fact is 'Brings the current value of the subject and predicate of a fact into its world, if '
+  'one of its values was meant for the world and the world does not have it yet.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
@@ -135,8 +134,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function world_model.tg_knowledge_facts__worlds_follow is
-  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these tables.';
+comment on function world_model.tg_knowledge_facts__worlds_follow is 'Makes worlds follow facts that were superseded, retracted, '
+  'moved or deleted. Definer: callers can''t write these tables.';
 
 create trigger _640_worlds_follow_update after update on public.knowledge_facts
   referencing old table as old_rows new table as new_rows
@@ -155,9 +154,8 @@ begin
   perform world_model.follow_facts(array[new.fact_id]);
   return null;
 end $$;
-comment on function world_model.tg_fact_evidence__into_world is
-  'Brings a known fact into the world when somebody asks for it. Raises L9VAL if the tenant keeps facts out of its world model. '
-  'Definer: callers can''t write these tables.';
+comment on function world_model.tg_fact_evidence__into_world is 'Brings a known fact into the world when somebody asks for it. '
+  'Raises L9VAL if the tenant keeps facts out of its world model. Definer: callers can''t write these tables.';
 
 create trigger _640_into_world after insert on public.fact_evidence
   for each row when (new.into_world) execute function world_model.tg_fact_evidence__into_world();

@@ -23,5 +23,5 @@ comment on function reflection.task_outcomes is 'The outcomes of tasks.';
 comment on function reflection.max_list_length is 'The maximum number of entries in a list of entities, texts or memories.';
 comment on function reflection.max_text_bytes is 'The maximum length of a context, or of a text in a list, in bytes.';
 grant execute on function reflection.reflection_types, reflection.priorities, reflection.task_outcomes,
-  reflection.max_list_length, reflection.max_text_bytes, reflection.default_priority, reflection.default_confidence
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  reflection.max_list_length, reflection.max_text_bytes, reflection.default_priority, reflection.default_confidence to l9_agent,
+  l9_admin, l9_platform_admin, l9_worker;

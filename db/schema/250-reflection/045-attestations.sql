@@ -12,9 +12,8 @@ create table reflection.attestations (
   constraint attestation_priority_known check (priority = any (reflection.priorities())),
   constraint attestation_seen_once_at_least check (times_seen >= 1)
 );
-comment on table reflection.attestations is
-  'What each agent attested of a lesson: one row for each lesson and agent, so that an agent counts once however often it '
-  'repeats itself. An attestation belongs to the text that it was given for.';
+comment on table reflection.attestations is 'What each agent attested of a lesson: one row for each lesson and agent, so that an '
+  'agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.';
 comment on column reflection.attestations.reflection_id is 'The lesson.';
 comment on column reflection.attestations.agent is 'The creator name of the agent.';
 comment on column reflection.attestations.confidence is 'The highest confidence that the agent gave.';
@@ -51,9 +50,8 @@ begin atomic
   ) s
   where r.reflection_id = refresh_lesson.reflection_id returning r.*;
 end;
-comment on function reflection.refresh_lesson is
-  'Computes confidence, priority and counts of a lesson from its attestations: confidence and priority from those of '
-  'administrators, if there are any.';
+comment on function reflection.refresh_lesson is 'Computes confidence, priority and counts of a lesson from its attestations: '
+  'confidence and priority from those of administrators, if there are any.';
 
 create function reflection.tg_packet_store__attest_again() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -70,9 +68,9 @@ begin
   perform reflection.refresh_lesson(lesson_id);
   return null;
 end $$;
-comment on function reflection.tg_packet_store__attest_again is
-  'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another text. A '
-  'caller that had attested nothing gives the default confidence and priority. Definer: callers can''t write these tables.';
+comment on function reflection.tg_packet_store__attest_again is 'Starts a lesson again from the attestation of the caller that '
+  'changed its text: what others attested was another text. A caller that had attested nothing gives the default confidence and '
+  'priority. Definer: callers can''t write these tables.';
 
 create trigger _630_attest_again after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)

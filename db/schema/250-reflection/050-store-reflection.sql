@@ -54,8 +54,8 @@ begin
   result.status := case when is_new then 'inserted' else 'reinforced' end;
   return result;
 end $$;
-comment on function reflection.store_reflection is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and '
-  'priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see '
-  'the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+comment on function reflection.store_reflection is 'Writes the row of a memory of kind reflection or, if there is one, '
+  'reinforces it by the caller''s attestation. Confidence and priority above what the caller may give '
+  '(actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see the memory and may write in its scope '
+  'and project. Definer: callers can''t write reflection_store.';
 grant execute on function reflection.store_reflection to l9_agent, l9_admin;

@@ -29,10 +29,10 @@ begin
       and (packets.text_identity(p.envelope ->> 'content') = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id limit 1);
 end $$;
-comment on function reflection.find_reflection is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and '
-  'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
-  'reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
+comment on function reflection.find_reflection is 'The memory of a reflection with the same or nearly the same text for the '
+  'caller''s audience (its owner, in this scope and project) and this branch, or null. To an administrator, nearly the same text '
+  'of an agent is another one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls '
+  'don''t save a reflection twice.';
 
 -- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
 -- store_reflection(). The lock of the task comes before that of the audience.
@@ -91,11 +91,10 @@ begin
   end if;
   return saved;
 end $$;
-comment on function public.reflect is
-  'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or nearly the same text in this scope, '
-  'project and branch, whoever saved it: the caller is one more agent. type: lesson, pattern, failure, success, insight, '
-  'improvement or false_constraint. learned_from: memories. task_id: a task that the caller wrote, or a new one. Errors: L9SCP, '
-  'L9OWN, L9VAL, L9LIM, L9AUT.';
+comment on function public.reflect is 'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or '
+  'nearly the same text in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, '
+  'pattern, failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the caller '
+  'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store) returns jsonb

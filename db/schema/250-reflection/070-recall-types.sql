@@ -24,20 +24,20 @@ comment on column public.recalled_lesson.expires_at is 'The time from which the 
 comment on column public.recalled_lesson.packet_id is 'The memory of the reflection.';
 comment on column public.recalled_lesson.access_id is 'The id of this access, which record_feedback() takes.';
 comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
-comment on column public.recalled_lesson.score is
-  'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
-comment on column public.recalled_lesson.relevance is
-  'How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.';
+comment on column public.recalled_lesson.score is 'The score from 0 to 1: as in search_memory(), raised by priority and '
+  'confidence.';
+comment on column public.recalled_lesson.relevance is 'How likely it has to do with the query, from 0 to 1, as in '
+  'search_memory(); null without a query.';
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
-comment on type public.recall_result is
-  'Lessons, best first, and a description of the search, so that an empty result can''t be mistaken for a missing permission.';
+comment on type public.recall_result is 'Lessons, best first, and a description of the search, so that an empty result can''t be '
+  'mistaken for a missing permission.';
 comment on column public.recall_result.lessons is 'The lessons, best first.';
 comment on column public.recall_result.searched is 'What was searched: the same object as in the result of search_memory().';
 
 create function reflection.lesson_factor(priority text, confidence double precision) returns real
 language sql immutable parallel safe return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
-comment on function reflection.lesson_factor is
-  'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson '
-  'with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
+comment on function reflection.lesson_factor is 'The factor by which the score of a lesson is multiplied. Priority adds at most '
+  '20 % and confidence at most 10 %. A lesson with a lower score can therefore overtake another one only if its score is more '
+  'than 1 / 1.3 (77 %) of the other''s.';
 grant execute on function reflection.lesson_factor to l9_agent, l9_admin, l9_platform_admin;

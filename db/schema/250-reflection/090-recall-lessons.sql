@@ -75,9 +75,8 @@ begin
   result.lessons := reflection.to_lessons(closed.hits);
   return result;
 end $$;
-comment on function public.recall_lessons is
-  'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, made by model. '
-  'Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by both. types: only these. '
-  'priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, min_relevance, retry_for: as in search_memory(). '
-  'Audited. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function public.recall_lessons is 'Searches reflections as search_memory() does memories: by words and by '
+  'query_vector, made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
+  'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, min_relevance, '
+  'retry_for: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function reflection.to_lessons, public.recall_lessons to l9_agent, l9_admin, l9_platform_admin;

@@ -31,13 +31,12 @@ create policy definer_functions on public.task_reflection_lessons to l9_owner
   using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.task_reflection_lessons is
-  'A link is visible to callers that may read both the task and the lesson. The policies of these two tables decide, so the link '
-  'follows both wherever they move.';
-comment on policy platform_override on public.task_reflection_lessons is
-  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has expired.';
+comment on policy scope_access on public.task_reflection_lessons is 'A link is visible to callers that may read both the task '
+  'and the lesson. The policies of these two tables decide, so the link follows both wherever they move.';
+comment on policy platform_override on public.task_reflection_lessons is 'Operators read across tenants, and each read is '
+  'audited. A link is hidden when the task or the lesson has expired.';
 comment on policy worker_access on public.task_reflection_lessons is 'Background jobs read all rows.';
-comment on policy definer_functions on public.task_reflection_lessons is
-  'link_lesson() writes links in the tenant of the caller, after it has checked that the caller may read both ends.';
+comment on policy definer_functions on public.task_reflection_lessons is 'link_lesson() writes links in the tenant of the '
+  'caller, after it has checked that the caller may read both ends.';
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;

@@ -40,16 +40,16 @@ begin atomic
   select p.* from public.packet_store p where p.packet_id = any ((task).related_decisions) order by p.packet_id;
 end;
 comment on function public.task_reflections_lessons is 'The lessons from a task that the caller may read, of all types.';
-comment on function public.task_reflections_false_constraints is
-  'The texts of those of its lessons that are constraints which proved false.';
+comment on function public.task_reflections_false_constraints is 'The texts of those of its lessons that are constraints which '
+  'proved false.';
 comment on function public.task_reflections_helpful_patterns is 'The texts of those of its lessons that are patterns.';
-comment on function public.task_reflections_lessons_learned is
-  'The texts of the lessons from a task that the caller may read, without false constraints and patterns. The texts are stored '
-  'only with the lessons, so that erasing a lesson removes its text here too.';
-comment on function public.reflection_store_tasks is
-  'The tasks that a lesson was learned from, as far as the caller may read them.';
-comment on function public.task_reflections_decisions is
-  'The memories of decisions that a task rests on, as far as the caller may read them now.';
+comment on function public.task_reflections_lessons_learned is 'The texts of the lessons from a task that the caller may read, '
+  'without false constraints and patterns. The texts are stored only with the lessons, so that erasing a lesson removes its text '
+  'here too.';
+comment on function public.reflection_store_tasks is 'The tasks that a lesson was learned from, as far as the caller may read '
+  'them.';
+comment on function public.task_reflections_decisions is 'The memories of decisions that a task rests on, as far as the caller '
+  'may read them now.';
 grant execute on function public.task_reflections_lessons, public.task_reflections_lessons_learned,
   public.task_reflections_false_constraints, public.task_reflections_helpful_patterns, public.reflection_store_tasks,
   public.task_reflections_decisions to l9_agent, l9_admin, l9_platform_admin;

@@ -26,9 +26,8 @@ begin
       field);
   end if;
 end $$;
-comment on function reflection.check_references is
-  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of '
-  'the row that names it.';
+comment on function reflection.check_references is 'Raises L9OWN unless the caller may read all of these memories, and L9VAL if '
+  'one of them has fewer readers than the source of the row that names it.';
 
 create function reflection.shareable_decisions(task public.task_reflections, ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
@@ -84,9 +83,9 @@ begin
   end if;
   return saved;
 end $$;
-comment on function reflection.store_task_reflection is
-  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must '
-  'be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
+comment on function reflection.store_task_reflection is 'Writes or replaces the row of a memory of kind task_reflection that the '
+  'caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. '
+  'Definer: callers can''t write task_reflections.';
 
 -- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
 -- tells whether a row exists.

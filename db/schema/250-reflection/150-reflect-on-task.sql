@@ -83,9 +83,8 @@ begin
   end loop;
   return task;
 end $$;
-comment on function public.reflect_on_task is
-  'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that it gives. '
-  'Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints, '
-  'helpful_patterns: saved by reflect() and linked. related_decisions: memories that every reader of the task may read. Errors: '
-  'L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+comment on function public.reflect_on_task is 'Saves the result of a task, once for each task_id of a scope and project; a later '
+  'call replaces the values that it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or '
+  'unknown. lessons, false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
+  'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.reflect_on_task to l9_agent, l9_admin;

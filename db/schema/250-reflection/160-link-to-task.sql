@@ -21,7 +21,7 @@ begin
     perform identity.raise_error('L9OWN', 'task_id: this task is another agent''s', 'task_id');
   end;
 end $$;
-comment on function reflection.link_to_task is
-  'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task that has no row '
-  'yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
+comment on function reflection.link_to_task is 'Links a lesson to the task of this id in the caller''s audience: its owner, in '
+  'this scope and project. A task that has no row yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent '
+  'wrote the task.';
 grant execute on function reflection.link_to_task to l9_agent, l9_admin;

@@ -13,8 +13,8 @@ create index memory_summary_sources_packet_idx on public.memory_summary_sources 
 comment on table public.memory_summary_sources is 'The memories that each summary rests on.';
 comment on column public.memory_summary_sources.summary_packet is 'The memory of the summary.';
 comment on column public.memory_summary_sources.packet_id is 'The memory that the summary rests on.';
-comment on column public.memory_summary_sources.is_changed is
-  'True if the text of the source was changed since; then the summary is due again.';
+comment on column public.memory_summary_sources.is_changed is 'True if the text of the source was changed since; then the '
+  'summary is due again.';
 comment on column public.memory_summary_sources.tenant_id is 'The tenant of both memories.';
 comment on column public.memory_summary_sources.created_at is 'The time when the summary was written.';
 comment on column public.memory_summary_sources.updated_at is 'The time when is_changed was last set.';
@@ -33,14 +33,13 @@ create policy platform_override on public.memory_summary_sources for select to l
 create policy worker_access on public.memory_summary_sources for select to l9_worker using (true);
 create policy definer_functions on public.memory_summary_sources to l9_owner using (true);
 comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.memory_summary_sources is
-  'A row is visible to callers that may read both the summary and the source. The policies of these two tables decide, so the '
-  'row follows both wherever they move.';
-comment on policy platform_override on public.memory_summary_sources is
-  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has expired.';
+comment on policy scope_access on public.memory_summary_sources is 'A row is visible to callers that may read both the summary '
+  'and the source. The policies of these two tables decide, so the row follows both wherever they move.';
+comment on policy platform_override on public.memory_summary_sources is 'Operators read across tenants, and each read is '
+  'audited. A row is hidden when the summary or the source has expired.';
 comment on policy worker_access on public.memory_summary_sources is 'Background jobs read all rows.';
-comment on policy definer_functions on public.memory_summary_sources is
-  'Functions that delete summaries when a source is deleted or moves must also see rows that the caller does not.';
+comment on policy definer_functions on public.memory_summary_sources is 'Functions that delete summaries when a source is '
+  'deleted or moves must also see rows that the caller does not.';
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
 
@@ -51,8 +50,8 @@ begin
   perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
   return null;
 end $$;
-comment on function summaries.tg_memory_summary_sources__delete_summaries is
-  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
+comment on function summaries.tg_memory_summary_sources__delete_summaries is 'Deletes a summary when the first of its sources is '
+  'deleted. Definer: deletes also summaries that the caller does not see.';
 
 create trigger _600_delete_summaries after delete on public.memory_summary_sources referencing old table as old_rows
   for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();

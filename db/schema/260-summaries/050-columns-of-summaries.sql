@@ -34,12 +34,12 @@ create function public.memory_summaries_is_stale(summary public.memory_summaries
 language sql stable parallel safe set search_path = ''
 return coalesce((summary).valid_until <= pg_catalog.now(), false) or exists (
   select from public.memory_summary_sources l where l.summary_packet = (summary).source_packet and l.is_changed);
-comment on function public.memory_summaries_summary_text is
-  'The text of the summary: the text of its memory without the heading.';
+comment on function public.memory_summaries_summary_text is 'The text of the summary: the text of its memory without the '
+  'heading.';
 comment on function public.memory_summaries_sources is 'The memories that the summary rests on, oldest first.';
 comment on function public.memory_summaries_source_packet_ids is 'The ids of the memories that the summary rests on.';
-comment on function public.memory_summaries_is_stale is
-  'True if the text of a source was changed since the summary was written, or valid_until has passed.';
+comment on function public.memory_summaries_is_stale is 'True if the text of a source was changed since the summary was written, '
+  'or valid_until has passed.';
 grant execute on function summaries.summary_heading to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.memory_summaries_summary_text, public.memory_summaries_sources,
   public.memory_summaries_source_packet_ids, public.memory_summaries_is_stale to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -2,9 +2,8 @@
 -- and the trigger of moved memories checks them again.
 create type summaries.summary_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, branch text,
   ttl timestamptz, packet_count integer, coverage_start timestamptz, coverage_end timestamptz, sources_saved_until timestamptz);
-comment on type summaries.summary_audience is
-  'The audience that may read all of some memories, the branch of all of them, until when it may, the number of these memories, '
-  'when they happened and when the last of them was saved.';
+comment on type summaries.summary_audience is 'The audience that may read all of some memories, the branch of all of them, until '
+  'when it may, the number of these memories, when they happened and when the last of them was saved.';
 
 -- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
 -- the first expiry. The sources stay locked until the transaction ends.
@@ -65,10 +64,9 @@ begin
   end if;
   return audience;
 end $$;
-comment on function summaries.audience_of_sources is
-  'The narrowest audience of these memories: everyone in it may read all of them. Locks the memories until the end of the '
-  'transaction. The caller must see them (else L9OWN); L9VAL if there is no such audience. Definer: locks memories of other '
-  'writers; it sees what the caller sees.';
+comment on function summaries.audience_of_sources is 'The narrowest audience of these memories: everyone in it may read all of '
+  'them. Locks the memories until the end of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such '
+  'audience. Definer: locks memories of other writers; it sees what the caller sees.';
 
 create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience) returns boolean
 language sql stable parallel safe set search_path = ''

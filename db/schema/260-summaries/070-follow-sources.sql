@@ -14,10 +14,9 @@ begin
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
   return null;
 end $$;
-comment on function summaries.tg_packet_store__check_summaries is
-  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its sources, and '
-  'deletes the summaries that rest on the memory; they become due again. Definer: deletes also summaries that the caller does '
-  'not see.';
+comment on function summaries.tg_packet_store__check_summaries is 'Runs when a memory moves or its expiry changes: refuses to '
+  'move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due '
+  'again. Definer: deletes also summaries that the caller does not see.';
 
 call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
 
@@ -28,9 +27,8 @@ begin
   where l.packet_id = new.packet_id and not l.is_changed;
   return null;
 end $$;
-comment on function summaries.tg_packet_store__mark_summaries_stale is
-  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that the caller does '
-  'not see.';
+comment on function summaries.tg_packet_store__mark_summaries_stale is 'Marks the summaries that rest on a memory as due again '
+  'when its text changes. Definer: updates also rows that the caller does not see.';
 
 create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash) execute function summaries.tg_packet_store__mark_summaries_stale();

@@ -39,9 +39,9 @@ begin
   select distinct saved.source_packet, i.id, saved.tenant_id from unnest(store_summary_row.source_packet_ids) as i (id);
   return saved;
 end $$;
-comment on function summaries.store_summary_row is
-  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that '
-  'the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
+comment on function summaries.store_summary_row is 'Writes the row of a memory of kind summary that the caller wrote (an admin: '
+  'any), and the list of its sources: memories that the caller sees and that every reader of the summary may read. Definer: '
+  'callers can''t write memory_summaries.';
 grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 
 -- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.

@@ -5,9 +5,8 @@ language sql volatile set search_path = ''
 begin atomic
   select pg_advisory_xact_lock(hashtextextended(format('l9-memory summary %s %s %s', audience_id, scope_type, scope_value), 0));
 end;
-comment on function summaries.lock_summary is
-  'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the '
-  'summary of the first.';
+comment on function summaries.lock_summary is 'Locks the summary of a subject until the end of the transaction: of two '
+  'concurrent calls the second waits and replaces the summary of the first.';
 
 -- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
 -- summary is deleted under the caller's own policies, which refuse another agent's.
@@ -65,9 +64,8 @@ begin
     packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
     save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
 end $$;
-comment on function public.save_summary is
-  'Saves the summary of a subject as a memory and replaces the existing one; agents replace only their own (else L9OWN). '
-  'scope_type: thread, agent, topic, time_period, project or task. Only callers that may read all of source_packet_ids (at most '
-  '500) can read it, and no longer than these; if no scope has exactly these readers, L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, '
-  'L9AUT.';
+comment on function public.save_summary is 'Saves the summary of a subject as a memory and replaces the existing one; agents '
+  'replace only their own (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may '
+  'read all of source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
+  'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function summaries.lock_summary, public.save_summary to l9_agent, l9_admin;

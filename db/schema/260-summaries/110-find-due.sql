@@ -7,8 +7,8 @@ comment on type summaries.due_for_audience is 'A summary that is due, and the au
 
 create function summaries.summary_threshold(scope_type text) returns integer language sql immutable parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
-comment on function summaries.summary_threshold is
-  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, project 50.';
+comment on function summaries.summary_threshold is 'The number of new memories that makes a summary due by default: task 5, '
+  'thread 10, topic 20, week 20, agent 50, project 50.';
 
 create function summaries.summary_subjects(memory public.packet_store) returns table (scope_type text, scope_value text)
 language sql immutable parallel safe
@@ -21,9 +21,8 @@ begin atomic
   where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
   union all select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
-comment on function summaries.summary_subjects is
-  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it happened (UTC), '
-  'its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects is 'The subjects whose summaries a memory belongs to: its thread, its creator, '
+  'its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
 
 -- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
 -- those with a reason to write it. Without a caller all audiences are grouped.
@@ -93,9 +92,8 @@ begin
   order by e.reason in ('changed', 'valid_until') desc, e.new_packets desc, e.scope_type, e.scope_value, e.scope, e.project_id
   limit k;
 end $$;
-comment on function summaries.find_due is
-  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for jobs), for all. '
-  'Scans the newest 20,000 memories and groups them by audience, so that no due summary contains memories that its readers may '
-  'not read. Runs with the rights of the caller.';
-grant execute on function summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
-  to l9_agent, l9_admin, l9_worker;
+comment on function summaries.find_due is 'Summaries that are due in a tenant: for the audiences that this identity writes for '
+  'or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due '
+  'summary contains memories that its readers may not read. Runs with the rights of the caller.';
+grant execute on function summaries.summary_threshold, summaries.summary_subjects, summaries.find_due to l9_agent, l9_admin,
+  l9_worker;

@@ -5,23 +5,22 @@ create type public.due_summary as (scope_type text, scope_value text, scope text
   valid_until timestamptz, source_packet_ids uuid[]);
 comment on type public.due_summary is 'A summary that is due.';
 comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
-comment on column public.due_summary.scope_value is
-  'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
+comment on column public.due_summary.scope_value is 'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a '
+  'project_id or a correlation_id.';
 comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
 comment on column public.due_summary.project_id is 'The project of the memories; null in scope global.';
-comment on column public.due_summary.coverage_start is
-  'The event time of the source of the existing summary that happened first; null if there is none.';
-comment on column public.due_summary.coverage_end is
-  'The event time of the source of the existing summary that happened last; null if there is none.';
+comment on column public.due_summary.coverage_start is 'The event time of the source of the existing summary that happened '
+  'first; null if there is none.';
+comment on column public.due_summary.coverage_end is 'The event time of the source of the existing summary that happened last; '
+  'null if there is none.';
 comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
-comment on column public.due_summary.reason is
-  'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text of a '
-  'source was changed; valid_until: that time has passed.';
+comment on column public.due_summary.reason is 'The reason why the summary is due. none: there is no summary yet; packets: '
+  'enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
 comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
 comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
 comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
-comment on column public.due_summary.source_packet_ids is
-  'The memories to summarise, newest first: the argument of save_summary().';
+comment on column public.due_summary.source_packet_ids is 'The memories to summarise, newest first: the argument of '
+  'save_summary().';
 
 create function summaries.find_due_for_caller(
   scope_types text[], scope_value text, project_id text, min_packets integer, max_sources integer, k integer)
@@ -62,9 +61,8 @@ begin
       union select i.id from unnest(due) d cross join lateral unnest(d.source_packet_ids) as i (id))), project_id => project_id);
   return query select d.* from unnest(due) d;
 end $$;
-comment on function public.due_summaries is
-  'Summaries that are due where the caller writes: enough memories have none, enough were added, a source was changed, or '
-  'valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic and week 20, agent and project 50. '
-  'source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 memories. Writes a READ audit row. '
-  'Errors: L9VAL, L9AUT.';
+comment on function public.due_summaries is 'Summaries that are due where the caller writes: enough memories have none, enough '
+  'were added, a source was changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic '
+  'and week 20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 '
+  'memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
 grant execute on function summaries.find_due_for_caller, public.due_summaries to l9_agent, l9_admin;

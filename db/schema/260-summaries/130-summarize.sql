@@ -1,7 +1,7 @@
 -- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the summary.
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
-comment on type public.summarize_result is
-  'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
+comment on type public.summarize_result is 'The result of summarize(): the status, and either the saved summary or the due ones '
+  'with their sources.';
 comment on column public.summarize_result.status is 'saved, due or nothing_due.';
 comment on column public.summarize_result.summary is 'The summary that was saved.';
 comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
@@ -30,9 +30,8 @@ begin atomic
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
   from trimmed t where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
-comment on function summaries.sources_within is
-  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at '
-  'most the newest 100.';
+comment on function summaries.sources_within is 'The texts of those of these memories that the caller may read, oldest first, '
+  'trimmed to about max_tokens tokens in all; at most the newest 100.';
 
 -- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
 -- of tokens, and audits which memories were shown.
@@ -79,10 +78,9 @@ begin
   perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type), project_id => project_id);
   return result;
 end $$;
-comment on function public.summarize is
-  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and project_id), k of them '
-  '(1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With summary_text: calls save_summary(). '
-  'Writes an audit row. Errors: as for save_summary().';
+comment on function public.summarize is 'Without summary_text: the summaries that are due (optionally only of this scope_type, '
+  'scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
+  'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
 grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
 create function summaries.summary_json(summary public.memory_summaries) returns jsonb

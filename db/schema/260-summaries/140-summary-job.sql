@@ -2,9 +2,8 @@
 -- with what a chat model wrote.
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
-comment on policy definer_job_writes on public.packet_store is
-  'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing under this '
-  'policy.';
+comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
+  'Functions that agents and admins call save nothing under this policy.';
 
 -- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
 -- memory is inserted for the audience instead of the caller.
@@ -51,7 +50,7 @@ begin
     packet_id, store_summary.scope_type, store_summary.scope_value, source_packet_ids, store_summary.key_facts,
     store_summary.key_entities, store_summary.key_decisions, store_summary.confidence, store_summary.valid_until);
 end $$;
-comment on function summaries.store_summary is
-  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in '
-  'place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
+comment on function summaries.store_summary is 'Saves a summary for the background job (role l9_worker): for the narrowest '
+  'audience of the sources, with creator job, and in place of the existing summary, whoever wrote it. Otherwise like '
+  'save_summary(). Definer: jobs can''t write memories.';
 grant execute on function summaries.store_summary to l9_worker;

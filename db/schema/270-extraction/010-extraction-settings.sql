@@ -23,20 +23,18 @@ create table public.extraction_settings (
   constraint extraction_scopes_at_most_64 check (cardinality(scopes) <= 64 and array_position(scopes, null) is null),
   constraint extraction_budget_of_a_call check (extraction.is_budget(tokens_per_day))
 );
-comment on table public.extraction_settings is
-  'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. '
-  'set_extraction_settings() writes this table.';
+comment on table public.extraction_settings is 'Which memories of a tenant a chat model may read, and for how many tokens a day. '
+  'Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
-comment on column public.extraction_settings.is_enabled is
-  'Whether a chat model extracts entities, facts and relationships from new memories.';
+comment on column public.extraction_settings.is_enabled is 'Whether a chat model extracts entities, facts and relationships from '
+  'new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
-comment on column public.extraction_settings.scopes is
-  'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be '
-  'named here.';
-comment on column public.extraction_settings.writes_summaries is
-  'Whether a chat model writes due summaries of memories in these scopes, whatever their kinds.';
-comment on column public.extraction_settings.tokens_per_day is
-  'The token budget of extraction and summaries together, for each day in UTC.';
+comment on column public.extraction_settings.scopes is 'The scopes whose memories a model may read. A memory of any other scope '
+  'is never sent to a model, so private scopes must be named here.';
+comment on column public.extraction_settings.writes_summaries is 'Whether a chat model writes due summaries of memories in these '
+  'scopes, whatever their kinds.';
+comment on column public.extraction_settings.tokens_per_day is 'The token budget of extraction and summaries together, for each '
+  'day in UTC.';
 comment on column public.extraction_settings.updated_at is 'When the settings last changed.';
 alter table public.extraction_settings enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_settings as restrictive to l9_agent, l9_admin
@@ -47,13 +45,13 @@ create policy platform_override on public.extraction_settings for select to l9_p
 create policy worker_access on public.extraction_settings for select to l9_worker using (true);
 create policy definer_functions on public.extraction_settings to l9_owner using (true);
 comment on policy tenant_isolation on public.extraction_settings is 'Callers read only settings of their own tenant.';
-comment on policy scope_access on public.extraction_settings is
-  'Only admins of every scope read settings, because they name scopes that others must not learn of.';
-comment on policy platform_override on public.extraction_settings is
-  'Operators read settings of all tenants; each such read is audited.';
+comment on policy scope_access on public.extraction_settings is 'Only admins of every scope read settings, because they name '
+  'scopes that others must not learn of.';
+comment on policy platform_override on public.extraction_settings is 'Operators read settings of all tenants; each such read is '
+  'audited.';
 comment on policy worker_access on public.extraction_settings is 'Jobs read the settings before each call of a model.';
-comment on policy definer_functions on public.extraction_settings is
-  'set_extraction_settings() writes settings, and triggers of packet_store read them.';
+comment on policy definer_functions on public.extraction_settings is 'set_extraction_settings() writes settings, and triggers of '
+  'packet_store read them.';
 grant select on public.extraction_settings to l9_admin, l9_platform_admin, l9_worker;
 -- No role may insert, update or delete: set_extraction_settings() checks the values and writes an audit row.
 

@@ -39,9 +39,8 @@ begin
   where s.tenant_id = admin.target_tenant_id returning s.* into saved;
   return saved;
 end $$;
-comment on function public.set_extraction_settings is
-  'Changes the given settings of what a chat model may read, from the next save on. kinds: those to extract from, at most 64. '
-  'scopes: at most 64; memories of others are never sent to a model. writes_summaries: it also writes due summaries. '
-  'tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
-  'only this function writes settings.';
+comment on function public.set_extraction_settings is 'Changes the given settings of what a chat model may read, from the next '
+  'save on. kinds: those to extract from, at most 64. scopes: at most 64; memories of others are never sent to a model. '
+  'writes_summaries: it also writes due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. '
+  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 grant execute on function public.set_extraction_settings to l9_admin, l9_platform_admin;

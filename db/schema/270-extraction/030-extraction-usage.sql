@@ -13,17 +13,16 @@ create table public.extraction_usage (
   constraint usage_not_negative check (
     calls >= 0 and failed_calls >= 0 and prompt_tokens >= 0 and completion_tokens >= 0 and reserved_tokens >= 0)
 );
-comment on table public.extraction_usage is
-  'Tokens and calls of chat models, one row for each tenant and day. Only jobs write this table.';
+comment on table public.extraction_usage is 'Tokens and calls of chat models, one row for each tenant and day. Only jobs write '
+  'this table.';
 comment on column public.extraction_usage.tenant_id is 'The tenant.';
 comment on column public.extraction_usage.day is 'The day, in UTC.';
 comment on column public.extraction_usage.calls is 'The number of calls.';
 comment on column public.extraction_usage.failed_calls is 'The number of calls without a usable answer.';
 comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
 comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
-comment on column public.extraction_usage.reserved_tokens is
-  'The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider or the job '
-  'failed.';
+comment on column public.extraction_usage.reserved_tokens is 'The most that running calls can cost, plus the reservations of '
+  'calls whose cost is unknown because the provider or the job failed.';
 comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
 alter table public.extraction_usage enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_usage as restrictive to l9_agent, l9_admin
@@ -33,10 +32,10 @@ create policy platform_override on public.extraction_usage for select to l9_plat
   using ((select identity.allow_and_audit_operator_read('extraction_usage')));
 create policy worker_access on public.extraction_usage to l9_worker using (true);
 comment on policy tenant_isolation on public.extraction_usage is 'Callers read only usage of their own tenant.';
-comment on policy scope_access on public.extraction_usage is
-  'Only admins of every scope read usage, because it adds up all scopes.';
-comment on policy platform_override on public.extraction_usage is
-  'Operators read usage of all tenants; each such read is audited.';
+comment on policy scope_access on public.extraction_usage is 'Only admins of every scope read usage, because it adds up all '
+  'scopes.';
+comment on policy platform_override on public.extraction_usage is 'Operators read usage of all tenants; each such read is '
+  'audited.';
 comment on policy worker_access on public.extraction_usage is 'Jobs reserve and count tokens.';
 grant select on public.extraction_usage to l9_admin, l9_platform_admin, l9_worker;
 grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, completion_tokens, reserved_tokens, updated_at)

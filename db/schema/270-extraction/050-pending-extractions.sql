@@ -11,16 +11,16 @@ create table extraction.pending_extractions (
   constraint pending_extraction_error_is_a_name check (tasks.is_error_name(last_error))
 );
 create index pending_extractions_due_idx on extraction.pending_extractions (next_attempt_at) where given_up_at is null;
-comment on table extraction.pending_extractions is
-  'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted in the '
-  'transaction that stores the answer, or when the tenant no longer wants the memory read.';
+comment on table extraction.pending_extractions is 'Queue of memories that a chat model has to read. A row is inserted in the '
+  'transaction of the save, and deleted in the transaction that stores the answer, or when the tenant no longer wants the memory '
+  'read.';
 comment on column extraction.pending_extractions.attempts is 'The number of answers that were not usable.';
-comment on column extraction.pending_extractions.leased_until is
-  'End of the lease of the job that works on this row; afterwards another job may lease it.';
-comment on column extraction.pending_extractions.given_up_at is
-  'When the last attempt failed. The row stays until the memory is changed or deleted.';
-comment on column extraction.pending_extractions.last_error is
-  'The name of the last error, never its text; budget: the row waits for the next day.';
+comment on column extraction.pending_extractions.leased_until is 'End of the lease of the job that works on this row; afterwards '
+  'another job may lease it.';
+comment on column extraction.pending_extractions.given_up_at is 'When the last attempt failed. The row stays until the memory is '
+  'changed or deleted.';
+comment on column extraction.pending_extractions.last_error is 'The name of the last error, never its text; budget: the row '
+  'waits for the next day.';
 call identity.keep_private('extraction.pending_extractions', jobs => 'Jobs work through the queue.',
   functions => 'Triggers of packet_store add memories; store_extraction() removes them.');
 grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error),
@@ -57,8 +57,8 @@ begin
   where extraction.is_wanted(s, n.packet_type, n.scope, n.ttl) order by n.packet_id on conflict do nothing;
   return null;
 end $$;
-comment on function extraction.tg_packet_store__enqueue_extraction is
-  'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the settings.';
+comment on function extraction.tg_packet_store__enqueue_extraction is 'Adds new memories to the queue if their tenant wants them '
+  'read. Definer: callers can''t read the queue or the settings.';
 
 create trigger _900_enqueue_extraction after insert on public.packet_store referencing new table as new_rows
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();

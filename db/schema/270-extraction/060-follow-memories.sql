@@ -14,8 +14,8 @@ begin
     perform graph.recompute_relationships(ids);
   end if;
 end $$;
-comment on function extraction.withdraw_extracted_relationships is
-  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay.';
+comment on function extraction.withdraw_extracted_relationships is 'Deletes the relationships that a model extracted from a '
+  'memory; relationships that callers stated stay.';
 
 create function extraction.tg_packet_store__extraction_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -35,9 +35,8 @@ begin
     set attempts = 0, next_attempt_at = now(), leased_until = null, given_up_at = null, last_error = null;
   return null;
 end $$;
-comment on function extraction.tg_packet_store__extraction_follow is
-  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: '
-  'callers can''t write these tables.';
+comment on function extraction.tg_packet_store__extraction_follow is 'Deletes what a model extracted from the old text of a '
+  'memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
 -- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store

@@ -45,9 +45,8 @@ begin
   where q.packet_id = postpone_extraction.packet_id returning q.given_up_at is not null into has_given_up;
   return coalesce(has_given_up, false);
 end $$;
-comment on function extraction.postpone_extraction is
-  'Ends the lease of a memory and retries it after the delay: after a provider error, or (counts_as_attempt) after an unusable '
-  'answer. Returns true if that was the last attempt.';
+comment on function extraction.postpone_extraction is 'Ends the lease of a memory and retries it after the delay: after a '
+  'provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
 
 create function extraction.postpone_extractions_of(tenant_id uuid) returns void
 language sql volatile set search_path = ''
@@ -62,17 +61,16 @@ begin atomic
     and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes'
     and (q.leased_until is null or q.leased_until < now());
 end;
-comment on function extraction.postpone_extractions_of is
-  'Postpones the waiting memories of a tenant whose budget is used up, by 10 minutes or until the next day in UTC; leased '
-  'memories are left alone.';
+comment on function extraction.postpone_extractions_of is 'Postpones the waiting memories of a tenant whose budget is used up, '
+  'by 10 minutes or until the next day in UTC; leased memories are left alone.';
 
 create function extraction.release_extraction_leases() returns void
 language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q set leased_until = null where q.leased_until is not null;
 end;
-comment on function extraction.release_extraction_leases is
-  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead process.';
+comment on function extraction.release_extraction_leases is 'Ends all leases. For the start of a process that is alone on its '
+  'database, where any lease belongs to a dead process.';
 
 create function extraction.has_due_extractions() returns boolean language sql stable set search_path = ''
 return exists (
@@ -90,8 +88,7 @@ begin atomic
      where u.day = (now() at time zone 'utc')::date)
   from extraction.pending_extractions q;
 end;
-comment on function extraction.extraction_backlog is
-  'Over all tenants: the number of waiting memories, the number given up, the age of the oldest waiting memory in seconds, and '
-  'the tokens used today.';
+comment on function extraction.extraction_backlog is 'Over all tenants: the number of waiting memories, the number given up, the '
+  'age of the oldest waiting memory in seconds, and the tokens used today.';
 grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
   extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;

@@ -22,9 +22,9 @@ begin atomic
   from jsonb_array_elements(case jsonb_typeof(extraction -> field) when 'array' then extraction -> field else '[]' end)
     with ordinality as i (item, place);
 end;
-comment on function extraction.extracted_items is
-  'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at '
-  'most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1.';
+comment on function extraction.extracted_items is 'Returns the items of one list of an answer. is_fit: the item is among the '
+  'first max_extracted_items(), has these texts (at most 200 characters; predicates and types 100, objects 1000) and a '
+  'confidence from 0 to 1.';
 
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
 -- and asserts item by item; a refused item is undone alone.
@@ -106,10 +106,9 @@ begin
   stored.is_stored := true;
   return stored;
 end $$;
-comment on function extraction.store_extraction is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in '
-  'one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 of each. Items that break a '
-  'limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. '
-  'Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs '
-  'can''t write.';
+comment on function extraction.store_extraction is 'Stores what a chat model extracted from a memory, replaces the previous '
+  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and '
+  'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
+  'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
+  'contains. For jobs. Definer: writes tables that jobs can''t write.';
 grant execute on function extraction.store_extraction to l9_worker;

@@ -6,13 +6,12 @@ create table extraction.summary_leases (
   next_attempt_at timestamptz not null default now(),
   leased_until timestamptz
 );
-comment on table extraction.summary_leases is
-  'Leases and failed attempts of due summaries. find_due() computes which summaries are due; rows that are no longer needed are '
-  'deleted after a week.';
+comment on table extraction.summary_leases is 'Leases and failed attempts of due summaries. find_due() computes which summaries '
+  'are due; rows that are no longer needed are deleted after a week.';
 comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
 comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
-comment on column extraction.summary_leases.leased_until is
-  'End of the lease of the job that writes this summary; afterwards another job may lease it.';
+comment on column extraction.summary_leases.leased_until is 'End of the lease of the job that writes this summary; afterwards '
+  'another job may lease it.';
 call identity.keep_private('extraction.summary_leases', jobs => 'Only jobs read and write the leases.');
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
@@ -54,9 +53,8 @@ begin
     exit when batch_size <= 0;
   end loop;
 end $$;
-comment on function extraction.lease_summaries is
-  'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read. Returns '
-  'the newest 40 sources of each, oldest first.';
+comment on function extraction.lease_summaries is 'Leases up to batch_size due summaries of tenants that have them written by a '
+  'chat model, in scopes that it may read. Returns the newest 40 sources of each, oldest first.';
 
 create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean,
   max_attempts integer default extraction.max_attempts()) returns boolean
@@ -74,7 +72,6 @@ begin
   returning old.attempts + 1 >= max_attempts and counts_as_attempt into has_given_up;
   return coalesce(has_given_up, false);
 end $$;
-comment on function extraction.postpone_summary is
-  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. Returns true if '
-  'it was the last attempt.';
+comment on function extraction.postpone_summary is 'Ends the lease of a due summary and retries it after the delay, or after a '
+  'day if that was the last attempt. Returns true if it was the last attempt.';
 grant execute on function extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary to l9_worker;

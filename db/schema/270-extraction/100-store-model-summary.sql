@@ -28,10 +28,9 @@ begin
     model => store_model_summary.model);
   return true;
 end $$;
-comment on function extraction.store_model_summary is
-  'Stores a summary that a chat model wrote of these memories. Returns false and stores nothing if one of them was changed, '
-  'moved or deleted since the lease, or the tenant no longer wants it read. The readers are computed from the sources, whatever '
-  'the answer contains.';
+comment on function extraction.store_model_summary is 'Stores a summary that a chat model wrote of these memories. Returns false '
+  'and stores nothing if one of them was changed, moved or deleted since the lease, or the tenant no longer wants it read. The '
+  'readers are computed from the sources, whatever the answer contains.';
 
 create function extraction.summary_texts(list jsonb) returns text[] language sql immutable parallel safe set search_path = ''
 return array(

@@ -3,8 +3,8 @@
 create type public.policy_verdict as (policy text, is_permissive boolean, admits boolean, expression text, description text);
 comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
 comment on column public.policy_verdict.policy is 'Name of the policy.';
-comment on column public.policy_verdict.is_permissive is
-  'True: at least one such policy must admit the memory. False: every such policy must.';
+comment on column public.policy_verdict.is_permissive is 'True: at least one such policy must admit the memory. False: every '
+  'such policy must.';
 comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
 comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
 comment on column public.policy_verdict.description is 'Comment of the policy.';
@@ -17,9 +17,9 @@ comment on column public.access_explanation.tenant_id is 'Tenant of the caller.'
 comment on column public.access_explanation.caller is 'The caller.';
 comment on column public.access_explanation.role is 'Database role of the caller.';
 comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
-comment on column public.access_explanation.decided_by is
-  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, '
-  'because it is inactive or its claims do not match. grant: its role cannot read any memory.';
+comment on column public.access_explanation.decided_by is 'Policy that decides: the first restrictive one that refuses, else the '
+  'permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role '
+  'cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
 -- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
@@ -44,9 +44,8 @@ begin
     'identity_hash', null, 'title', null, 'archived_at', null, 'correlation_id', null, 'branch', null, 'session_id', null,
     'trace_id', null, 'metadata', jsonb_build_object('creator', memory.metadata -> 'creator')));
 end $$;
-comment on function access.get_expired_memory is
-  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it '
-  'before. Definer: expired memories are hidden from every caller.';
+comment on function access.get_expired_memory is 'Owner, scope and project of an expired memory that waits for cleanup, without '
+  'its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
 -- The current_…() functions answer for the administrator who asks, so their calls in the text of a policy are
 -- replaced by the values of the caller that is asked about.
@@ -113,9 +112,8 @@ begin
     and identity.are_claims_valid(a.tenant_id, a.caller, get_identity_with_claims.org_id, get_identity_with_claims.user_id, null);
   return subject;
 end $$;
-comment on function access.get_identity_with_claims is
-  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an '
-  'admin of their tenant; else null. Definer: reads identity tables.';
+comment on function access.get_identity_with_claims is 'The identity that these claims would give under the actor''s role, as '
+  'current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
 -- Evaluates each policy of packet_store for this row by itself, then combines them as PostgreSQL does: every
 -- restrictive one must admit the row, and one permissive one.
@@ -189,9 +187,9 @@ begin
     memory.packet_id, memory.project_id, memory.scope);
   return answer;
 end $$;
-comment on function public.explain_access is
-  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read '
-  'from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired '
-  'ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+comment on function public.explain_access is 'Explains whether a caller with these claims can see a memory, and which policy of '
+  'packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that '
+  'they can see themselves, including expired ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, '
+  'L9AUT.';
 grant execute on function access.get_expired_memory, access.substitute_claims, access.get_actor_role,
   access.get_identity_with_claims, public.explain_access to l9_admin, l9_platform_admin;

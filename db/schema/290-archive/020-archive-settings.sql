@@ -5,12 +5,11 @@ create table public.archive_settings (
   updated_at timestamptz not null default now(),
   constraint archive_fields_known check (archive_fields <@ '{messages,tool_calls}'::text[])
 );
-comment on table public.archive_settings is
-  'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() writes it.';
+comment on table public.archive_settings is 'What a tenant archives of its sessions. Only a tenant that changed the default has '
+  'a row. set_archive_settings() writes it.';
 comment on column public.archive_settings.tenant_id is 'The tenant.';
-comment on column public.archive_settings.archive_fields is
-  'What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and text of '
-  'each), tool_calls (those in the messages), or nothing, the default.';
+comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
+  'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
 call identity.protect_tenant_rows('public.archive_settings',
   readers => 'Every caller may read what is stored of a session that it archives.',
@@ -41,7 +40,7 @@ begin
   returning s.* into saved;
   return saved;
 end $$;
-comment on function public.set_archive_settings is
-  'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and tags. For '
-  'admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
+comment on function public.set_archive_settings is 'Sets what is stored of archived sessions beside session_id, timestamp, '
+  'ended_at, tool_name, success, summary and tags. For admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: '
+  'only this function writes the settings.';
 grant execute on function public.set_archive_settings to l9_admin, l9_platform_admin;

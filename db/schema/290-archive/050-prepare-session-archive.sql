@@ -19,9 +19,8 @@ create table archive.prepared_sessions (
   redacted integer not null,
   prepared_at timestamptz not null default clock_timestamp()
 );
-comment on table archive.prepared_sessions is
-  'Sessions that were filtered and found to be free of secrets, until the bytes are stored: finish_session_archive() takes what '
-  'it stores from here, so that nothing unscanned gets into the index.';
+comment on table archive.prepared_sessions is 'Sessions that were filtered and found to be free of secrets, until the bytes are '
+  'stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
 alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
   alter column summary set statistics 0, alter column tags set statistics 0;
 comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
@@ -55,14 +54,12 @@ begin atomic
     case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope is
-  'The default scope of an archive, of those that the caller may write: l-private, else a scope of the tenant with projects, '
-  'else developer, else one without projects. It depends on nobody else''s rights.';
+comment on function archive.narrowest_scope is 'The default scope of an archive, of those that the caller may write: l-private, '
+  'else a scope of the tenant with projects, else developer, else one without projects. It depends on nobody else''s rights.';
 
 create type archive.prepared_session as (archive_id uuid, tenant_id uuid, document text, findings jsonb, redacted integer);
-comment on type archive.prepared_session is
-  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) '
-  'it may not, and document is null.';
+comment on type archive.prepared_session is 'A session that may be stored: document is what is to be encrypted. With findings (a '
+  'list of pattern, path, line and column) it may not, and document is null.';
 
 -- The stored document is the scanned one: it is built once, scanned as a whole, and returned for encryption, and
 -- title, summary and tags are taken from it.
@@ -132,8 +129,8 @@ begin
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
   return answer;
 end $$;
-comment on function archive.prepare_session_archive is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. '
-  'With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found '
-  'first. The default scope is narrowest_scope(). Definer: reads settings and writes prepared_sessions.';
+comment on function archive.prepare_session_archive is 'Filters a session by the list of fields that are stored, and looks for '
+  'secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, '
+  'and so does the answer; redact replaces what is found first. The default scope is narrowest_scope(). Definer: reads settings '
+  'and writes prepared_sessions.';
 grant execute on function archive.prepare_session_archive to l9_agent, l9_admin;

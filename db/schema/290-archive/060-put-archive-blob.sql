@@ -13,9 +13,8 @@ begin
   on conflict on constraint archive_blobs_pkey do update
     set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
 end $$;
-comment on function archive.put_archive_blob is
-  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are '
-  'collected an hour later. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob is 'Stores the encrypted bytes of a session that the caller prepared in the '
+  'database. If its archive is not entered, they are collected an hour later. Definer: callers have no access to the bytes.';
 
 create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -34,10 +33,9 @@ begin
   on conflict on constraint pending_deletions_pkey do update
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
 end $$;
-comment on function archive.announce_archive_blob is
-  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores outside the '
-  'database. If the archive is not entered, a job deletes them there two hours later, unless another archive had them before. '
-  'Definer: callers have no access to the queue.';
+comment on function archive.announce_archive_blob is 'Says that encrypted bytes with this hash, of a session that the caller '
+  'prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two '
+  'hours later, unless another archive had them before. Definer: callers have no access to the queue.';
 
 create function archive.restore_archive_blob(archive_id uuid, blob bytea) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -57,9 +55,8 @@ begin
   values (restored.archive_id, restored.content_hash, restore_archive_blob.blob)
   on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
 end $$;
-comment on function archive.restore_archive_blob is
-  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one '
-  'of its stores. Definer: callers have no access to the bytes.';
+comment on function archive.restore_archive_blob is 'Writes the bytes of an archive that the caller may read into the database '
+  'again, where the archive names the database as one of its stores. Definer: callers have no access to the bytes.';
 
 create function archive.get_archive_blob(archive_id uuid) returns bytea
 language sql stable security definer set search_path = ''
@@ -70,8 +67,7 @@ begin atomic
   join public.archive_blobs b on b.archive_id = a.archive_id
   where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
 end;
-comment on function archive.get_archive_blob is
-  'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: callers have '
-  'no access to the table.';
+comment on function archive.get_archive_blob is 'The encrypted bytes of an archive that the caller may read; null if there are '
+  'none, or no such archive. Definer: callers have no access to the table.';
 grant execute on function archive.put_archive_blob, archive.announce_archive_blob to l9_agent, l9_admin;
 grant execute on function archive.restore_archive_blob, archive.get_archive_blob to l9_agent, l9_admin, l9_platform_admin;

@@ -3,17 +3,17 @@
 create type public.archived_session as (status text, pointer text, content_hash text, indexed boolean, redacted integer,
   packet_id uuid, findings jsonb, predecessor text);
 comment on type public.archived_session is 'What became of a session that was to be archived.';
-comment on column public.archived_session.status is
-  'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
+comment on column public.archived_session.status is 'inserted, skipped_dedupe (the same session was archived before) or refused '
+  '(see findings).';
 comment on column public.archived_session.pointer is 'The address of the archive; null if it was refused.';
 comment on column public.archived_session.content_hash is 'SHA-256 of the encrypted bytes, in hexadecimal digits.';
 comment on column public.archived_session.indexed is 'True if searches find it.';
 comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
 comment on column public.archived_session.packet_id is 'The memory of kind session.';
-comment on column public.archived_session.findings is
-  'Pattern and path of everything that looks like a secret; null if nothing does.';
-comment on column public.archived_session.predecessor is
-  'The pointer of the archive of the same session from before it was resumed; null if there is none.';
+comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing '
+  'does.';
+comment on column public.archived_session.predecessor is 'The pointer of the archive of the same session from before it was '
+  'resumed; null if there is none.';
 
 create function archive.find_archived(archive_id uuid, fingerprints bytea[]) returns public.archived_session
 language plpgsql stable security definer set search_path = '' as $$
@@ -104,10 +104,9 @@ begin
       prepared.redacted));
   return stored;
 end $$;
-comment on function archive.store_session_archive is
-  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and '
-  'its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was '
-  'scanned. Definer: writes tables that callers cannot.';
+comment on function archive.store_session_archive is 'Enters a prepared session, whose bytes were stored in the database or '
+  'announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. '
+  'What it says of the session comes from what was scanned. Definer: writes tables that callers cannot.';
 
 create function archive.is_longer(one public.session_archives, other public.session_archives) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -155,9 +154,9 @@ begin
   update public.session_archives a set predecessor_id = added.archive_id where a.archive_id = last.archive_id;
   return row(added.packet_id, last.packet_id)::archive.succession;
 end $$;
-comment on function archive.succeed is
-  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: '
-  'the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
+comment on function archive.succeed is 'Puts an archive of the caller''s beside the one that the same tool recorded of the same '
+  'session, and that began when it did: the longer one succeeds the other. Null if there is none. Definer: callers cannot change '
+  'archives.';
 
 create function archive.hide_former(succession archive.succession) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -216,11 +215,10 @@ begin
     select b.pointer from public.session_archives a join public.session_archives b on b.archive_id = a.predecessor_id
     where a.archive_id = stored.archive_id))::public.archived_session;
 end $$;
-comment on function archive.finish_session_archive is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one '
-  'of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master '
-  'key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the '
-  'answer is skipped_dedupe and nothing is stored.';
+comment on function archive.finish_session_archive is 'Ends what prepare_session_archive() began: saves the memory of kind '
+  'session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them '
+  'already. fingerprints: of the same document by every master key, the first that of key_id. A longer archive of a session '
+  'succeeds the shorter one. If the caller archived it before, the answer is skipped_dedupe and nothing is stored.';
 grant execute on function archive.find_archived, archive.own_prepared, archive.succeed, archive.hide_former,
   archive.store_session_archive, archive.finish_session_archive to l9_agent, l9_admin;
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;

@@ -8,7 +8,6 @@ begin
     select from public.extraction_settings s
     where s.tenant_id = prepared.acting_tenant_id and s.writes_summaries and prepared.scope = any (s.scopes));
 end $$;
-comment on function archive.may_be_summarized is
-  'True if the tenant lets a chat model write summaries in the scope of a session that the caller prepared. Raises L9VAL if '
-  'there is none. Definer: callers read neither prepared_sessions nor the settings.';
+comment on function archive.may_be_summarized is 'True if the tenant lets a chat model write summaries in the scope of a session '
+  'that the caller prepared. Raises L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
 grant execute on function archive.may_be_summarized to l9_agent, l9_admin;

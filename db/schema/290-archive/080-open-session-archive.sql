@@ -34,10 +34,10 @@ begin
     found_one.project_id, found_one.scope, jsonb_build_object('pointer', found_one.pointer));
   return opened;
 end $$;
-comment on function archive.open_session_archive is
-  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first '
-  'that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row '
-  '(RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
+comment on function archive.open_session_archive is 'Hands out the wrapped key of an archive that the caller may read '
+  '(archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database '
+  'has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the '
+  'caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.may_keep(kept public.session_archives, me identity.identity) returns boolean
 language sql stable set search_path = ''
@@ -70,12 +70,11 @@ begin
   end if;
   return true;
 end $$;
-comment on function archive.note_verification is
-  'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: false, and '
-  'nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an audit row with what was '
-  'wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the '
-  'master key is missing or wrong); connector names the store if it is about one copy. Definer: callers cannot write these '
-  'tables.';
+comment on function archive.note_verification is 'Records that the bytes of an archive were read and found to be whole, for its '
+  'creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may '
+  'meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, '
+  'or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. '
+  'Definer: callers cannot write these tables.';
 
 -- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
 -- list in its audit row.
@@ -106,9 +105,9 @@ begin
       to_jsonb(named.connectors)));
   return true;
 end $$;
-comment on function archive.name_copies is
-  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit '
-  'row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, '
-  'and nothing changes, for others who may read it. Definer: callers cannot write these tables.';
-grant execute on function archive.open_session_archive, archive.note_verification, archive.name_copies
-  to l9_agent, l9_admin, l9_platform_admin;
+comment on function archive.name_copies is 'Sets which stores have the bytes of an archive, after they were read there or before '
+  'they are written there, with an audit row. If the database is none of them, its bytes are deleted. For the creator of the '
+  'archive and for administrators: false, and nothing changes, for others who may read it. Definer: callers cannot write these '
+  'tables.';
+grant execute on function archive.open_session_archive, archive.note_verification, archive.name_copies to l9_agent, l9_admin,
+  l9_platform_admin;

@@ -68,8 +68,8 @@ begin
   return query
     select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end $$;
-comment on function public.query_cascade_memories is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the newest; of a '
-  'resumed session the last archive. session_id: only this session. tags: any of these. since, until: when the session ended, or '
-  'else began, or else was archived. limit: 1 to 100. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
+comment on function public.query_cascade_memories is 'Archived sessions that the caller may read: those whose summary matches '
+  'the words of query, best first, or the newest; of a resumed session the last archive. session_id: only this session. tags: '
+  'any of these. since, until: when the session ended, or else began, or else was archived. limit: 1 to 100. Only the index is '
+  'read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories to l9_agent, l9_admin;

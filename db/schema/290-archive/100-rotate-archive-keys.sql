@@ -13,9 +13,9 @@ begin
     join archive.wrapped_keys w on w.archive_id = a.archive_id
     where a.key_id <> current_key_id and (after is null or a.archive_id > after) order by a.archive_id limit least(at_most, 1000);
 end $$;
-comment on function archive.keys_to_rotate is
-  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of the tenant for '
-  'an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to keys.';
+comment on function archive.keys_to_rotate is 'The next wrapped keys of archives, in the order of their ids, that another master '
+  'key than this one wraps: of the tenant for an admin, of all tenants for an operator. With a whole token. Definer: callers '
+  'have no access to keys.';
 
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -37,9 +37,9 @@ begin
     replaced.scope, jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
   return true;
 end $$;
-comment on function archive.replace_key is
-  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. With '
-  'an audit row. For admins and operators with a whole token. Definer: callers have no access to keys.';
+comment on function archive.replace_key is 'Replaces the wrapped key of an archive by the same key under another master key; '
+  'false if another call did so meanwhile. With an audit row. For admins and operators with a whole token. Definer: callers have '
+  'no access to keys.';
 
 create function archive.keys_in_use(out key_id text, out archives bigint) returns setof record
 language plpgsql stable security definer set search_path = '' as $$
@@ -47,9 +47,8 @@ begin
   perform administration.require_whole_token(administration.require_administrator(null));
   return query select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
 end $$;
-comment on function archive.keys_in_use is
-  'The master keys that archives need, and how many: those of the tenant for an admin, of all tenants for an operator. With a '
-  'whole token. Definer: expired archives need their keys too.';
+comment on function archive.keys_in_use is 'The master keys that archives need, and how many: those of the tenant for an admin, '
+  'of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';
 
 create function archive.archives_to_verify(after uuid, at_most integer) returns table (archive_id uuid, pointer text)
 language plpgsql volatile set search_path = '' as $$
@@ -62,8 +61,7 @@ begin
     perform audit.audit_read('READ', jsonb_build_object('function', 'verify_archives', 'ids', '[]'::jsonb));
   end if;
 end $$;
-comment on function archive.archives_to_verify is
-  'The next archives that the caller may read, in the order of their ids. Opening each one is audited, so an audit row is '
-  'written only if there are none.';
+comment on function archive.archives_to_verify is 'The next archives that the caller may read, in the order of their ids. '
+  'Opening each one is audited, so an audit row is written only if there are none.';
 grant execute on function archive.keys_to_rotate, archive.replace_key, archive.keys_in_use to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify to l9_agent, l9_admin, l9_platform_admin;

@@ -26,9 +26,8 @@ begin
   where d.due_at <= clock_timestamp() and archive.is_named_before(d.content_hash, d.entered_at);
   return collected + unfinished;
 end $$;
-comment on function archive.collect_archives is
-  'Removes what a crash left: sessions that were prepared and bytes that were stored more than an hour ago, and that no archive '
-  'names. Returns how many. Definer: the job has no access to the tables.';
+comment on function archive.collect_archives is 'Removes what a crash left: sessions that were prepared and bytes that were '
+  'stored more than an hour ago, and that no archive names. Returns how many. Definer: the job has no access to the tables.';
 grant execute on function archive.collect_archives to l9_worker;
 
 create function archive.needs_collection() returns boolean
@@ -60,7 +59,6 @@ language sql volatile security definer set search_path = ''
 begin atomic
   delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
 end;
-comment on function archive.note_deletion is
-  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access to the '
-  'tables.';
+comment on function archive.note_deletion is 'Says that the bytes of an archive were deleted from a store outside the database. '
+  'Definer: the job has no access to the tables.';
 grant execute on function archive.bytes_to_delete, archive.note_deletion to l9_worker;

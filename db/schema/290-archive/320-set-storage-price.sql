@@ -40,9 +40,8 @@ begin
   returning p.* into saved;
   return saved;
 end $$;
-comment on function public.set_storage_price is
-  'Sets what a connector costs from a day on (default today), in place of a price of that day. currency: a code such as EUR. '
-  'per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, an object. Null is unknown, 0 '
-  'is free. price_list: its source. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only '
-  'this function writes prices.';
+comment on function public.set_storage_price is 'Sets what a connector costs from a day on (default today), in place of a price '
+  'of that day. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: '
+  'storing 10^9 bytes, an object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. '
+  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
 grant execute on function public.set_storage_price to l9_admin, l9_platform_admin;

@@ -6,11 +6,11 @@ comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
 comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
 comment on column public.storage_cost_estimate.connector is 'The kind of store.';
 comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
-comment on column public.storage_cost_estimate.monthly_cost is
-  'The cost of keeping all copies for a month. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see '
+  'reason.';
 comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
-comment on column public.storage_cost_estimate.price is
-  'The price that was used, with its day and price list. Null: there is none.';
+comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and price list. Null: there is '
+  'none.';
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 
@@ -82,9 +82,8 @@ begin
   end if;
   return estimate;
 end $$;
-comment on function public.estimate_storage_cost is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 '
-  'to 100) with a connector, from the newest price that the tenant set. A cost without a price is null, and reason says which; '
-  'of the prices for storing once, one is enough. By default one copy in postgres, or as the archive is stored. Audited. Errors: '
-  'L9VAL, L9OWN, L9AUT.';
+comment on function public.estimate_storage_cost is 'Estimates what it costs to store bytes (from 0 to 10^15), or those of an '
+  'archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A '
+  'cost without a price is null, and reason says which; of the prices for storing once, one is enough. By default one copy in '
+  'postgres, or as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
 grant execute on function public.estimate_storage_cost to l9_agent, l9_admin, l9_platform_admin;

@@ -22,16 +22,15 @@ from (
 where r.place <= 100;
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_agent_recent_important is
-  'The 100 memories of the last 30 days with the highest combined score of each agent in each tenant, org, user, project and '
-  'scope: ids and numbers. agent_recent_important() reads it.';
+comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
+  'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
 comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
-comment on column views.mv_agent_recent_important.access_count is
-  'How often the memory had been found or read at the last refresh.';
-comment on column views.mv_agent_recent_important.combined_score is
-  'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
-comment on column views.mv_agent_recent_important.place is
-  'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
+comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last '
+  'refresh.';
+comment on column views.mv_agent_recent_important.combined_score is 'Importance and recency together, from 0 to 1: '
+  'views.combined_score_of_memory().';
+comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, '
+  'user, project and scope; the first is 1.';
 revoke all on views.mv_agent_recent_important from public;
 
 create type public.important_memory as (
@@ -40,8 +39,8 @@ comment on type public.important_memory is 'An important memory.';
 comment on column public.important_memory.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
-comment on column public.important_memory.combined_score is
-  'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
+comment on column public.important_memory.combined_score is 'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency '
+  '(1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
 
 -- The view proposes ids, whose owners and scopes may be a day old; each is joined to its memory, and the present row
@@ -74,8 +73,8 @@ begin
   perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids),
     ids);
 end $$;
-comment on function public.agent_recent_important is
-  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. '
-  'agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
-  'Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
+comment on function public.agent_recent_important is 'The memories of the last 30 days that the caller may read and that matter '
+  'most, by combined_score at the last refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. '
+  'Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function '
+  'applies the caller''s claims.';
 grant execute on function public.agent_recent_important to l9_agent, l9_admin;

@@ -5,27 +5,24 @@ select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_se
 from public.entity_relationships e where e.ttl is null or e.ttl > now();
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
 create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
-comment on materialized view views.mv_entity_graph is
-  'The relations that entity_graph() sums up: ids and numbers. The sums are made for each reader, because a stored sum would '
-  'count what is hidden from it.';
+comment on materialized view views.mv_entity_graph is 'The relations that entity_graph() sums up: ids and numbers. The sums are '
+  'made for each reader, because a stored sum would count what is hidden from it.';
 revoke all on views.mv_entity_graph from public;
 
 create type public.entity_graph_edge as (relationship public.entity_relationships, total_mentions bigint,
   max_confidence double precision, avg_confidence double precision, relationship_count integer, last_seen timestamptz,
   source_degree integer, target_degree integer);
-comment on type public.entity_graph_edge is
-  'A relation of two entities, summed up over the projects, scopes and owners whose relations the caller may read. Each project '
-  'and scope has a relation of its own.';
-comment on column public.entity_graph_edge.relationship is
-  'The relation in its current state: of the summed-up ones, that of highest confidence.';
+comment on type public.entity_graph_edge is 'A relation of two entities, summed up over the projects, scopes and owners whose '
+  'relations the caller may read. Each project and scope has a relation of its own.';
+comment on column public.entity_graph_edge.relationship is 'The relation in its current state: of the summed-up ones, that of '
+  'highest confidence.';
 comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
 comment on column public.entity_graph_edge.max_confidence is 'The highest confidence of them at the last refresh.';
 comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
 comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
 comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
-comment on column public.entity_graph_edge.source_degree is
-  'Number of different relations of the source, in both directions, that the caller may read; with project_id those of that '
-  'project.';
+comment on column public.entity_graph_edge.source_degree is 'Number of different relations of the source, in both directions, '
+  'that the caller may read; with project_id those of that project.';
 comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
 -- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
@@ -75,9 +72,8 @@ begin
   end loop;
   perform views.audit_read_of_view('entity_graph', 'entity_relationships', entity_graph.project_id, cardinality(ids), ids);
 end $$;
-comment on function public.entity_graph is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: highest '
-  'confidence first, then those with the most connected ends. To start from one entity, call explore_graph(). k: from 1 to 500. '
-  'Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of '
-  'entity_relationships apply.';
+comment on function public.entity_graph is 'The relations that the caller may read, summed up across projects, scopes and owners '
+  'as of the last refresh: highest confidence first, then those with the most connected ends. To start from one entity, call '
+  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, '
+  'which has no policies; those of entity_relationships apply.';
 grant execute on function public.entity_graph to l9_agent, l9_admin;

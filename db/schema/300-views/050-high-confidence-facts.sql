@@ -10,19 +10,18 @@ select f.fact_id, f.confidence, f.supporting_packet_count, f.agent_count, f.cont
 from public.knowledge_facts f where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_high_confidence_facts is
-  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. high_confidence_facts() '
-  'reads it.';
+comment on materialized view views.mv_high_confidence_facts is 'Current facts with a confidence of at least 0.6 that fewer than '
+  '3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
 comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
-comment on column views.mv_high_confidence_facts.combined_score is
-  'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
+comment on column views.mv_high_confidence_facts.combined_score is 'Confidence and support together, from 0 to 1: '
+  'views.combined_score_of_fact().';
 revoke all on views.mv_high_confidence_facts from public;
 
 create type public.high_confidence_fact as (access_count bigint, combined_score real, fact public.knowledge_facts);
 comment on type public.high_confidence_fact is 'A fact of high confidence.';
 comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
-comment on column public.high_confidence_fact.combined_score is
-  'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
+comment on column public.high_confidence_fact.combined_score is 'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × '
+  'support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
 
 -- The view proposes ids; each is joined to its fact as it is now, which must still meet the conditions of the view
@@ -57,8 +56,8 @@ begin
   perform views.audit_read_of_view('high_confidence_facts', 'knowledge_facts', high_confidence_facts.project_id,
     cardinality(ids), ids);
 end $$;
-comment on function public.high_confidence_facts is
-  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and '
-  'fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
-  'Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
+comment on function public.high_confidence_facts is 'Facts that the caller may read and that were true at the last refresh and '
+  'still are, with a confidence of at least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. '
+  'Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of '
+  'knowledge_facts apply.';
 grant execute on function public.high_confidence_facts to l9_agent, l9_admin;

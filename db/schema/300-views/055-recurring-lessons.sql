@@ -8,17 +8,16 @@ from public.reflection_store r
 where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
-comment on materialized view views.mv_recurring_lessons is
-  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. recurring_lessons() '
-  'reads it.';
-comment on column views.mv_recurring_lessons.weight is
-  'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
+comment on materialized view views.mv_recurring_lessons is 'Reflections that were stored more than once or are of type pattern, '
+  'with their weights: ids and numbers. recurring_lessons() reads it.';
+comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + '
+  'ln(agent_count).';
 revoke all on views.mv_recurring_lessons from public;
 
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
 comment on type public.recurring_lesson is 'A recurring lesson.';
-comment on column public.recurring_lesson.weight is
-  'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
+comment on column public.recurring_lesson.weight is 'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, '
+  'times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
 -- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the caller.
@@ -47,8 +46,7 @@ begin
   end loop;
   perform views.audit_read_of_view('recurring_lessons', 'reflection_store', recurring_lessons.project_id, cardinality(ids), ids);
 end $$;
-comment on function public.recurring_lessons is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last '
-  'refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized '
-  'view, which has no policies; those of reflection_store apply.';
+comment on function public.recurring_lessons is 'Lessons that agents learned more than once or stored as a pattern, among those '
+  'that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. '
+  'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 grant execute on function public.recurring_lessons to l9_agent, l9_admin;

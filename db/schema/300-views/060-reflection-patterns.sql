@@ -5,9 +5,8 @@ select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_i
 from public.reflection_store r where r.ttl is null or r.ttl > now();
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
 create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
-comment on materialized view views.mv_reflection_patterns is
-  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each reader, because a '
-  'stored sum would count what is hidden from it.';
+comment on materialized view views.mv_reflection_patterns is 'What reflection_patterns() counts by type: ids and numbers of all '
+  'reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
 revoke all on views.mv_reflection_patterns from public;
 
 create type public.reflection_pattern as (
@@ -16,8 +15,8 @@ comment on type public.reflection_pattern is 'Statistics of the reflections of o
 comment on column public.reflection_pattern.reflection_type is 'The type, such as lesson or failure.';
 comment on column public.reflection_pattern.count is 'Number of its reflections that the caller may read.';
 comment on column public.reflection_pattern.avg_confidence is 'The average of their confidence at the last refresh.';
-comment on column public.reflection_pattern.all_tags is
-  'All tags that their memories have now, each once, in the order of the alphabet.';
+comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the '
+  'alphabet.';
 comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
 
 -- Counts over the lessons that this caller may read. Tags are read from the memories as they are now, because a
@@ -53,8 +52,7 @@ begin
   get diagnostics number = row_count;
   perform views.audit_read_of_view('reflection_patterns', 'reflection_store', reflection_patterns.project_id, number);
 end $$;
-comment on function public.reflection_patterns is
-  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent '
-  'type first. recurring_lessons() lists the lessons themselves. Writes a READ audit row. Errors: L9AUT. Definer: reads a '
-  'materialized view, which has no policies; those of reflection_store apply.';
+comment on function public.reflection_patterns is 'Statistics of reflections by type, over those that the caller may read and '
+  'that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Writes a '
+  'READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 grant execute on function public.reflection_patterns to l9_agent, l9_admin;

@@ -30,7 +30,7 @@ begin
   end loop;
   perform set_config('l9.refreshing_views', 'off', true);
 end $$;
-comment on procedure public.refresh_memory_views is
-  'Refreshes the materialized views one after another without blocking readers. A job calls it once a day; admins and operators '
-  'may call it too. Definer: only the owner can refresh the views, and it reads the rows of all tenants while it does.';
+comment on procedure public.refresh_memory_views is 'Refreshes the materialized views one after another without blocking '
+  'readers. A job calls it once a day; admins and operators may call it too. Definer: only the owner can refresh the views, and '
+  'it reads the rows of all tenants while it does.';
 grant execute on procedure public.refresh_memory_views to l9_admin, l9_platform_admin, l9_worker;

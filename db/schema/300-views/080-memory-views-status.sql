@@ -3,8 +3,8 @@ create type public.memory_view_status as (view_name text, refreshed_at timestamp
   seconds double precision);
 comment on type public.memory_view_status is 'Age of a materialized view.';
 comment on column public.memory_view_status.view_name is 'Name of the view.';
-comment on column public.memory_view_status.refreshed_at is
-  'The view shows the state at this time. Null: it was never refreshed.';
+comment on column public.memory_view_status.refreshed_at is 'The view shows the state at this time. Null: it was never '
+  'refreshed.';
 comment on column public.memory_view_status.age_seconds is 'Seconds since the last refresh.';
 comment on column public.memory_view_status.seconds is 'Duration of the refresh in seconds.';
 
@@ -14,7 +14,6 @@ begin atomic
   select r.view_name, r.refreshed_at, extract(epoch from clock_timestamp() - r.refreshed_at)::double precision, r.seconds
   from views.memory_view_refreshes r order by r.view_name;
 end;
-comment on function public.memory_views_status is
-  'Age of each materialized view. Definer: callers cannot read the table of refreshes; its names and times reveal nothing about '
-  'the contents of the views.';
+comment on function public.memory_views_status is 'Age of each materialized view. Definer: callers cannot read the table of '
+  'refreshes; its names and times reveal nothing about the contents of the views.';
 grant execute on function public.memory_views_status to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -1,16 +1,15 @@
 -- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
 create type public.trace_step as (occurred_at timestamptz, table_name text, row_id uuid, packet_id uuid, what text, creator text,
   project_id text, scope text, correlation_id text, session_id text);
-comment on type public.trace_step is
-  'One row that belongs to a trace: a memory, a row derived from one, or an access to one or to a fact from one.';
+comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one or '
+  'to a fact from one.';
 comment on column public.trace_step.occurred_at is 'When the row was written.';
 comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
 comment on column public.trace_step.row_id is 'The key of the row.';
-comment on column public.trace_step.packet_id is
-  'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
-comment on column public.trace_step.what is
-  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, the '
-  'tool that recorded an archived session, or the way of access.';
+comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was '
+  'accessed, itself or by its fact.';
+comment on column public.trace_step.what is 'The kind of memory, the type of event, vector, relationship, entity, reflection or '
+  'summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
 comment on column public.trace_step.project_id is 'The project of the row.';
 comment on column public.trace_step.scope is 'The scope of the row.';
@@ -94,8 +93,7 @@ begin
     'ids', array(select distinct s.packet_id from unnest(steps) s order by s.packet_id limit 1000)));
   return query select s.* from unnest(steps) s;
 end $$;
-comment on function public.trace_of is
-  'Follows a trace through all tables: the memories that were saved in it, what was derived from them and who accessed them, as '
-  'far as the caller may read each, in the order in which they were written, at most max_rows (1 to 10000). Writes an audit row. '
-  'Errors: L9VAL, L9AUT.';
+comment on function public.trace_of is 'Follows a trace through all tables: the memories that were saved in it, what was derived '
+  'from them and who accessed them, as far as the caller may read each, in the order in which they were written, at most '
+  'max_rows (1 to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
 grant execute on function public.trace_of to l9_agent, l9_admin, l9_platform_admin;

@@ -59,7 +59,6 @@ begin
   end loop;
   execute format('grant select on public.%I to l9_agent, l9_admin, l9_platform_admin', view_name);
 end $$;
-comment on procedure kinds.create_view is
-  'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all views have gets '
-  'the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody could read their columns in the '
-  'catalogue.';
+comment on procedure kinds.create_view is 'Creates the view of a built-in kind from the rows of its fields. A field with the '
+  'name of a column that all views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: '
+  'everybody could read their columns in the catalogue.';

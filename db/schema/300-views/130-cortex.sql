@@ -45,9 +45,9 @@ begin
   end loop;
   execute format('grant select on cortex.%I to l9_agent, l9_admin, l9_platform_admin', older_name);
 end $$;
-comment on procedure kinds.create_older_view is
-  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, and '
-  'id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as steps, is also steps_jsonb.';
+comment on procedure kinds.create_older_view is 'Creates the view in schema cortex that shows a built-in kind under the older '
+  'system''s name, with its fields as columns, and id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of '
+  'objects, such as steps, is also steps_jsonb.';
 
 do $$
 declare
@@ -78,19 +78,17 @@ select
   a.occurred_at as ts,
   a.occurred_at as created_at
 from public.audit_log a;
-comment on view cortex.event_audit is
-  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its readers are those '
-  'of audit_log: administrators within their tenant and scopes, and operators.';
+comment on view cortex.event_audit is 'The audit log as the older system''s table event_audit: what was done to which row, by '
+  'whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.';
 comment on column cortex.event_audit.id is 'The row of audit_log.';
-comment on column cortex.event_audit.entity_type is
-  'The table that was changed or read; packet_store holds memories of all kinds.';
-comment on column cortex.event_audit.entity_id is
-  'The row that was changed or read; null if there were several (change names their ids) or none.';
+comment on column cortex.event_audit.entity_type is 'The table that was changed or read; packet_store holds memories of all '
+  'kinds.';
+comment on column cortex.event_audit.entity_id is 'The row that was changed or read; null if there were several (change names '
+  'their ids) or none.';
 comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
 comment on column cortex.event_audit.actor is 'The actor that did it.';
-comment on column cortex.event_audit.change is
-  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and ids, and '
-  'status.';
+comment on column cortex.event_audit.change is 'What is known of it, without contents: the kind of a memory, its former scope or '
+  'project, filters, counts and ids, and status.';
 comment on column cortex.event_audit.ts is 'When it happened.';
 comment on column cortex.event_audit.created_at is 'When it happened.';
 grant select on cortex.event_audit to l9_admin, l9_platform_admin;

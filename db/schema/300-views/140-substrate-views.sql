@@ -23,12 +23,12 @@ select
   public.memory_summaries_summary_text(s) as summary_text,
   public.memory_summaries_source_packet_ids(s) as source_packet_ids
 from public.memory_summaries s;
-comment on view cortex.reflection_store is
-  'Lessons as in public.reflection_store, with their text, tags, access count and task: what the caller may read. Read-only.';
-comment on view cortex.task_reflections is
-  'Results of tasks as in public.task_reflections, with the texts of their lessons: what the caller may read. Read-only.';
-comment on view cortex.memory_summaries is
-  'Summaries as in public.memory_summaries, with their text and sources: what the caller may read. Read-only.';
+comment on view cortex.reflection_store is 'Lessons as in public.reflection_store, with their text, tags, access count and task: '
+  'what the caller may read. Read-only.';
+comment on view cortex.task_reflections is 'Results of tasks as in public.task_reflections, with the texts of their lessons: '
+  'what the caller may read. Read-only.';
+comment on view cortex.memory_summaries is 'Summaries as in public.memory_summaries, with their text and sources: what the '
+  'caller may read. Read-only.';
 
 do $$
 declare
@@ -44,15 +44,15 @@ begin
     execute format('comment on column cortex.%I.%I is %L', shown.relname, shown.attname, shown.meaning);
   end loop;
 end $$;
-comment on column cortex.reflection_store.task_id is
-  'The first task that the lesson was learned from and that the caller may read; null if there is none.';
+comment on column cortex.reflection_store.task_id is 'The first task that the lesson was learned from and that the caller may '
+  'read; null if there is none.';
 comment on column cortex.reflection_store.content is 'The text of the lesson, from its memory.';
 comment on column cortex.reflection_store.tags is 'The tags of the lesson, from its memory.';
-comment on column cortex.reflection_store.access_count is
-  'How often it was found, recalled or read, up to the last roll-up of the access log.';
+comment on column cortex.reflection_store.access_count is 'How often it was found, recalled or read, up to the last roll-up of '
+  'the access log.';
 comment on column cortex.task_reflections.lessons is 'The texts of its lessons that the caller may read, without the two below.';
-comment on column cortex.task_reflections.false_constraints is
-  'The texts of those of its lessons that are constraints which proved false.';
+comment on column cortex.task_reflections.false_constraints is 'The texts of those of its lessons that are constraints which '
+  'proved false.';
 comment on column cortex.task_reflections.helpful_patterns is 'The texts of those of its lessons that are patterns.';
 comment on column cortex.memory_summaries.summary_text is 'The text of the summary, from its memory.';
 comment on column cortex.memory_summaries.source_packet_ids is 'The memories that it rests on and that the caller may read.';

@@ -16,9 +16,8 @@ begin
     else '{}'
   end;
 end $$;
-comment on function forgetting.administered_tenants is
-  'The tenants in which the caller may erase: for an admin its own, for an operator with an unrestricted token all, for anyone '
-  'else none. The policies for functions of the owner use it.';
+comment on function forgetting.administered_tenants is 'The tenants in which the caller may erase: for an admin its own, for an '
+  'operator with an unrestricted token all, for anyone else none. The policies for functions of the owner use it.';
 
 create function forgetting.may_erase(me identity.identity, scope text, project_id text) returns boolean
 language sql stable parallel safe set search_path = ''

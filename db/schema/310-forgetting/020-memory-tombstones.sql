@@ -19,11 +19,11 @@ create table public.memory_tombstones (
 alter table public.memory_tombstones alter column reason set statistics 0;
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
-comment on table public.memory_tombstones is
-  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the content.';
+comment on table public.memory_tombstones is 'Erased memories: that they existed, who owned them and who erased them. A '
+  'tombstone holds nothing of the content.';
 comment on column public.memory_tombstones.packet_id is 'The id that the memory had. The audit log has it too.';
-comment on column public.memory_tombstones.erasure_id is
-  'The erasure: all memories erased by one call have the same. UUID version 7.';
+comment on column public.memory_tombstones.erasure_id is 'The erasure: all memories erased by one call have the same. UUID '
+  'version 7.';
 comment on column public.memory_tombstones.tenant_id is 'The tenant that owned the memory.';
 comment on column public.memory_tombstones.org_id is 'The org that owned the memory, or null.';
 comment on column public.memory_tombstones.user_id is 'The user who owned the memory, or null.';
@@ -31,23 +31,23 @@ comment on column public.memory_tombstones.project_id is 'The project of the mem
 comment on column public.memory_tombstones.scope is 'The scope of the memory.';
 comment on column public.memory_tombstones.packet_type is 'The kind of the memory.';
 comment on column public.memory_tombstones.creator is 'The creator that wrote the memory last.';
-comment on column public.memory_tombstones.reason is
-  'The reason for the erasure as its caller gave it, without secrets: at most 200 bytes.';
+comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it, without secrets: at most '
+  '200 bytes.';
 comment on column public.memory_tombstones.erased_by is 'The caller that erased the memory.';
 comment on column public.memory_tombstones.erased_at is 'The time of the erasure.';
 
 call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
 alter policy scope_access on public.memory_tombstones using (false);
-comment on policy scope_access on public.memory_tombstones is
-  'Agents see no tombstones: to them an erased memory does not exist.';
+comment on policy scope_access on public.memory_tombstones is 'Agents see no tombstones: to them an erased memory does not '
+  'exist.';
 create policy definer_functions on public.memory_tombstones for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-comment on policy definer_functions on public.memory_tombstones is
-  'Erasure reads the tombstones that it has written, in tenants that the caller administers.';
-comment on policy definer_tombstones on public.memory_tombstones is
-  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a tombstone.';
+comment on policy definer_functions on public.memory_tombstones is 'Erasure reads the tombstones that it has written, in tenants '
+  'that the caller administers.';
+comment on policy definer_tombstones on public.memory_tombstones is 'Erasure inserts tombstones of memories in tenants that the '
+  'caller administers. Nobody updates or deletes a tombstone.';
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
 
@@ -64,12 +64,12 @@ begin
   end if;
   return new;
 end $$;
-comment on function forgetting.tg_memory_tombstones__redact is
-  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s tenant.';
+comment on function forgetting.tg_memory_tombstones__redact is 'Replaces secrets in the reason of an erasure before it is kept. '
+  'Definer: reads the settings of the row''s tenant.';
 
 create trigger _100_redact before insert on public.memory_tombstones
   for each row execute function forgetting.tg_memory_tombstones__redact();
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
-comment on policy definer_erasure on public.packet_store is
-  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';
+comment on policy definer_erasure on public.packet_store is 'Erasure reads and deletes every memory, also an expired one, of '
+  'tenants that the caller administers. It updates none.';

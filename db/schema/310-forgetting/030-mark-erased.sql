@@ -19,9 +19,8 @@ begin atomic
   )
   select count(*)::integer from marked;
 end;
-comment on function forgetting.mark_erased is
-  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories '
-  'that have a tombstone of the same erasure.';
+comment on function forgetting.mark_erased is 'Locks memories, writes their tombstones and returns how many it wrote. The other '
+  'functions of this chapter erase the memories that have a tombstone of the same erasure.';
 
 -- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
 create function forgetting.mark_derived(erasure_id uuid, reason text) returns void
@@ -63,6 +62,6 @@ begin
     perform forgetting.mark_erased(erasure_id, reason, derived_packets);
   end loop;
 end $$;
-comment on function forgetting.mark_derived is
-  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are erased, and for '
-  'summaries of memory_summaries with any erased source; then for those derived from these, and so on.';
+comment on function forgetting.mark_derived is 'Writes tombstones for parts of erased memories, for summaries, facts and lessons '
+  'all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from '
+  'these, and so on.';

@@ -29,6 +29,6 @@ begin
   get diagnostics deleted_count = row_count;
   return jsonb_build_object('query_texts', deleted_count);
 end $$;
-comment on function forgetting.erase_query_texts is
-  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; '
-  'for a subject, the texts of all searches of that user. The audit rows stay.';
+comment on function forgetting.erase_query_texts is 'Deletes the texts of searches that found an erased memory, or whose text '
+  'equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows '
+  'stay.';

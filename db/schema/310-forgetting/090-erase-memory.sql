@@ -18,9 +18,8 @@ begin
   end if;
   return forgetting.erase_marked(me, erasure_id, reason);
 end $$;
-comment on function public.erase_memory is
-  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and '
-  'summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, within their tenant and '
-  'claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: deletes rows that callers can''t see, '
-  'such as expired ones.';
+comment on function public.erase_memory is 'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, '
+  'keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content '
+  'stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. '
+  'Definer: deletes rows that callers can''t see, such as expired ones.';
 grant execute on function public.erase_memory to l9_agent, l9_admin, l9_platform_admin;

@@ -29,9 +29,8 @@ begin
     details => jsonb_build_object('erasure_id', erasure_id, 'removed', result.removed));
   return result;
 end $$;
-comment on function public.erase_subject is
-  'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the name of the '
-  'user; the user is deactivated. For admins whose token covers every scope and project of the tenant, and for operators '
-  '(tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that callers can''t see, such as '
-  'expired ones.';
+comment on function public.erase_subject is 'Erases all memories that a user owns, as erase_memory() does, the texts of the '
+  'searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and '
+  'project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes '
+  'rows that callers can''t see, such as expired ones.';
 grant execute on function public.erase_subject to l9_agent, l9_admin, l9_platform_admin;

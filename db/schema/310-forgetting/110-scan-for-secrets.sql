@@ -3,9 +3,8 @@
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is
-  'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an '
-  'idempotency key.';
+comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, '
+  'or of the memory that was saved under an idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.stored_secret.line is 'The line of the text that it begins in, from 1.';
@@ -50,15 +49,15 @@ begin
   left join lateral secrets.find_in_document(to_jsonb(k.idempotency_key), false) as f on true
   where k.tenant_id = identity.current_tenant_id() and k.packet_id = any (packet_ids);
 end $$;
-comment on function secrets.find_in_idempotency_keys is
-  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the patterns, never a '
-  'key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an administrator scans those of all.';
+comment on function secrets.find_in_idempotency_keys is 'The secrets in the idempotency keys under which these memories were '
+  'saved: how many keys there are, and the patterns, never a key. For callers of scan_for_secrets(). Definer: a caller sees its '
+  'own keys only, and an administrator scans those of all.';
 
 create function secrets.require_scanner() returns void language sql stable security definer set search_path = ''
 return administration.require_whole_token(administration.require_administrator(null));
-comment on function secrets.require_scanner is
-  'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the '
-  'checks of the schema administration. The scan itself runs with the rights of the caller.';
+comment on function secrets.require_scanner is 'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited '
+  'token. Definer: callers cannot execute the checks of the schema administration. The scan itself runs with the rights of the '
+  'caller.';
 
 -- The cursor is a table and the last id in it. Rows are read under the caller's policies; only idempotency keys,
 -- which belong to their writers, are read as the owner.
@@ -108,10 +107,9 @@ begin
   end if;
   return step;
 end $$;
-comment on function public.scan_for_secrets is
-  'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the ids of rows, '
-  'fields and names of patterns, never a text, and a cursor for the next step. For admins whose token covers all scopes and '
-  'projects. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function public.scan_for_secrets is 'Compares stored rows that the caller may read with the patterns for credentials, '
+  'step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For '
+  'admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
 grant execute on function secrets.require_scanner, secrets.guarded_tables, secrets.guarded_columns,
   secrets.find_in_idempotency_keys, secrets.field_of to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;

@@ -2,10 +2,10 @@
 import { saveMemory } from '../support/memories.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
-describe('the tables that follow memories', () => {
+describe('the list of tables that follow memories', () => {
   const db = useTestDatabase();
 
-  it('are all that are derived from memories, and two more', async () => {
+  it('has all that are derived from memories, and two more', async () => {
     const listed = await db.asSuperuser('select table_name from derived.derived_tables order by table_name');
     const derived = await db.asSuperuser(
       `select t.tgrelid::regclass::text as name from pg_trigger t where t.tgname = '_310_take_references_again'`,
@@ -16,7 +16,7 @@ describe('the tables that follow memories', () => {
     );
   });
 
-  it('are named with columns that they have', async () => {
+  it('names columns that the tables have', async () => {
     const wrong = await db.asSuperuser(
       `select t.table_name, c.name
        from derived.derived_tables t cross join lateral unnest(array[t.source_column, t.trace_column]) as c (name)
@@ -27,7 +27,7 @@ describe('the tables that follow memories', () => {
     expect(wrong).toStrictEqual([]);
   });
 
-  it('hold rows of the readers and with the references of their memory, after it changed both', async () => {
+  it('makes rows follow the readers and the references of their memory', async () => {
     const id = await saveMemory(db, 'C', {
       content: 'Deploys run at night.',
       project_id: 'l9',
