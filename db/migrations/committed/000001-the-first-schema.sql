@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:805a0d28c1916be6a606975a2f57f89dc9944446
+--! Hash: sha1:4f927591f9f8c4dbaa9b08a305897cb256ab9ca9
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21620,9 +21620,9 @@ begin
   return search.close_search(request, ranked);
 end $$;
 comment on function public.search_memory is 'Finds memories that the caller may read, best first: by words, by meaning '
-  '(query_vector, made by model; without it a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
-  'those like packet_id, or the newest that match. k: 1 to 100. project_id, branch: also those without one. max_tokens: from 500. '
-  'retry_for {model}: see searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  '(query_vector, made by model; else a hybrid search is a lexical one), by both or by relations (graph). Without a query: those '
+  'like packet_id, or the newest. k: 1 to 100. project_id, branch: also those without one. max_tokens: from 500. retry_for: see '
+  'searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/220-search-memory.sql
 --! Included 220-search/230-find-where.sql
@@ -22583,8 +22583,8 @@ begin
 end $$;
 comment on function public.memory_find is 'Finds memories that the caller may read, ordered by find.score(): match, recency, '
   'nearness of project, citations. Without a query: the newest that match. project_id, branch: also those without one. mode: '
-  'auto, fast or deep. k: 1 to 100. query_vector: made by model. retry_for {vector, model}: searched.retry names a need '
-  'before anything is searched or audited. Audited. Errors: L9VAL, L9LIM, L9AUT.';
+  'auto, fast or deep. k: 1 to 100. query_vector: made by model. retry_for {vector, model}: searched.retry names a need before '
+  'anything is searched or audited. Audited. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/130-memory-find.sql
 --! Included 240-world-model/010-limits.sql

@@ -53,6 +53,6 @@ begin
 end $$;
 comment on function public.memory_find is 'Finds memories that the caller may read, ordered by find.score(): match, recency, '
   'nearness of project, citations. Without a query: the newest that match. project_id, branch: also those without one. mode: '
-  'auto, fast or deep. k: 1 to 100. query_vector: made by model. retry_for {vector, model}: searched.retry names a need '
-  'before anything is searched or audited. Audited. Errors: L9VAL, L9LIM, L9AUT.';
+  'auto, fast or deep. k: 1 to 100. query_vector: made by model. retry_for {vector, model}: searched.retry names a need before '
+  'anything is searched or audited. Audited. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;
