@@ -47,6 +47,7 @@ const CHOSEN = [
 const OTHER: Readonly<Record<string, string>> = {
   'administration.call_counts.key': 'a name of the database',
   'entities.tables_with_names': 'names of tables and columns',
+  'derived.derived_tables': 'names of tables and columns',
   'public.actors.max_priority': 'one of the priorities',
   'public.api_keys.name': 'written by administrators',
   'public.fact_predicates.predicate': 'written by administrators',

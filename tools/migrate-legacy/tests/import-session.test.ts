@@ -153,8 +153,8 @@ describe('the import of old memories', () => {
     const off = "select tgname from pg_trigger where tgrelid = 'public.packet_store'::regclass and tgenabled <> 'O'";
     await as('l9_owner', async (query) => {
       await query('set local l9.legacy_import = on');
-      expect(await query('select cardinality(legacy_import.skipped_triggers()) > 8 as some')).toStrictEqual([
-        { some: true },
+      expect(await query('select cardinality(legacy_import.skipped_triggers()) as number')).toStrictEqual([
+        { number: 7 },
       ]);
       await query(importing);
       expect(await query(off)).toStrictEqual([]);
