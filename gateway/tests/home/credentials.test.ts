@@ -70,7 +70,7 @@ describe('the credentials of a home folder', () => {
   it('gives the same credentials to all processes that start at once', async () => {
     const src = join(import.meta.dirname, '..', '..', 'src');
     const script = `
-      import { loadConfig } from ${JSON.stringify(join(src, 'config.ts'))};
+      import { loadConfig } from ${JSON.stringify(join(src, 'config', 'config.ts'))};
       import { loadCredentials } from ${JSON.stringify(join(src, 'home', 'credentials.ts'))};
       process.stdout.write(JSON.stringify(loadCredentials(loadConfig(process.env))));`;
     const outputs = await Promise.all(
