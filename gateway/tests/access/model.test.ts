@@ -49,7 +49,7 @@ const atLeast: Record<string, number> = {
   superseded: 5,
   'changed fields': 5,
   'nothing stored': 12,
-  'found citations': 15,
+  'found citations': 5,
   'found archived': 5,
   'suggested kind': 20,
   'suggested archived': 5,
