@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4f927591f9f8c4dbaa9b08a305897cb256ab9ca9
+--! Hash: sha1:7ce96a6370b72240f9f336940b178ecdcfcd6525
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -5410,6 +5410,7 @@ declare
   found secrets.findings;
   starts integer[];
   found_places bigint[] := '{}';
+  last_place integer;
   found_patterns text[] := '{}';
 begin
   for candidate in select * from secrets.patterns_for(decoded, find_in_words.tenant_id, find_in_words.severities) loop
@@ -5442,10 +5443,13 @@ begin
         f.pattern
       from unnest(found_places, found_patterns) as f (place, pattern) order by f.place limit 1;
   elsif found_places <> '{}' then
+    last_place := (select max(f.place) from unnest(found_places) as f (place));
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
       from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
-      join unnest((secrets.find_of_pattern(find_in_words.content, words, 'none', 'hidden', null)).ranges)
+      -- Only the words up to the last finding are cut out, unless that might be too many for a search of the first.
+      join unnest((secrets.find_of_pattern(find_in_words.content, words, 'none', 'hidden', null,
+          most => case when last_place <= secrets.max_likenesses() / 2 then last_place end)).ranges)
         with ordinality as w (range, place) on w.place = f.place
       order by f.place, f.turn;
   end if;
