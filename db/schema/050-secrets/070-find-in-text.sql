@@ -172,9 +172,9 @@ begin
     size := least(total, size * 8);
   end loop;
 end $$;
-comment on function secrets.find_of_pattern is 'The secrets of one pattern in a text: all, or the first most of them, which ends '
-  'early and leaves no rest. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
-  'more than max_likenesses() false matches.';
+comment on function secrets.find_of_pattern is 'The secrets of one pattern in a text: all, or the first most of them, behind '
+  'which the rest ends: what follows can''t be among the first. flags: those of regexp_matches(). Errors: L9LIM if only the '
+  'first are looked for and the text has more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.
@@ -217,7 +217,7 @@ begin
     from unnest(found.ranges) as p (range)
     cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
     exit when find_in_words.most = 1;
-    decoded := case when find_in_words.most is null then found.rest else decoded end;
+    decoded := found.rest;
   end loop;
   if found_places <> '{}' and find_in_words.most = 1 then
     -- Cutting the whole text at its words takes a second for a megabyte of them.
@@ -268,7 +268,7 @@ begin
       return;
     end if;
     covered := covered + coalesce((select range_agg(p.range) from unnest(found.ranges) as p (range)), '{}');
-    plain := case when find_in_text.most is null then found.rest else plain end;
+    plain := found.rest;
   end loop;
   -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set
   -- apart.
