@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2e8406660d4be3472754d90f665612a74a97b9cc
+--! Hash: sha1:9f7410c26eb37a51c710f08e6214d9f36771632d
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -107,7 +107,8 @@ grant usage on schema fields, standing, find, cortex to l9_agent, l9_admin, l9_p
 grant select on graphile_migrate.migrations to l9_worker;
 --! EndIncluded 000-chapters.sql
 --! Included 010-identity/010-raise-error.sql
--- Raises the documented errors: triggers, checks and operations of all chapters call raise_error().
+-- Raises the documented errors: triggers, checks and operations of all chapters call raise_error(). A text about one field
+-- begins with it ('name: at most 200 characters'), so few calls name the field beside the text.
 
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -115,11 +116,12 @@ begin
   raise exception using
     errcode = errcode,
     message = message,
-    column = coalesce(field, ''),
+    column = coalesce(field, substring(message from '^(\S+?): '), ''),
     hint = coalesce(hint, '');
 end $$;
 comment on function identity.raise_error is 'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that '
-  'begins with L9, a message fit for the caller, and the name of the field that the error is about.';
+  'begins with L9, a message fit for the caller, and the field that the error is about: by default the one that the message '
+  'begins with; empty for none.';
 grant execute on function identity.raise_error to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/010-raise-error.sql
 --! Included 010-identity/015-given.sql
@@ -161,7 +163,7 @@ create function identity.check_bytes(value text, max_bytes integer, field text) 
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if octet_length(value) > max_bytes then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, max_bytes, octet_length(value)), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, max_bytes, octet_length(value)));
   end if;
 end $$;
 comment on function identity.check_bytes is 'Raises L9LIM for this field if the text exceeds the byte limit.';
@@ -198,7 +200,7 @@ begin
       where not identity.is_exact_number(numbers.number)) then
     perform identity.raise_error('L9VAL',
       format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text',
-        field), field);
+        field));
   end if;
 end $$;
 comment on function identity.check_numbers is 'Raises L9VAL for this field if the value holds a number that its readers would '
@@ -1376,9 +1378,9 @@ begin
   where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
   if not found then
     perform identity.raise_error('L9VAL',
-      'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
+      'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column');
   elsif from_month is null or months is null or months not between 1 and 120 then
-    perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
+    perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date');
   end if;
 
   if to_regclass(format('partitions.%I', table_name || '_default')) is null then
@@ -1417,9 +1419,9 @@ begin
     select from pg_inherits i
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
     perform identity.raise_error('L9VAL',
-      format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
+      format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)));
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
+    perform identity.raise_error('L9VAL', 'month: must be a past month');
   end if;
   return partition;
 end $$;
@@ -1713,12 +1715,12 @@ declare
 begin
   perform identity.require_identity();
   if operation not in ('SEARCH', 'READ', 'STATS') then
-    perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
+    perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS');
   end if;
   -- A list of ids may be long: all that were shown are recorded.
   if octet_length((details - 'ids')::text) > 65536 or octet_length((details -> 'ids')::text) > 4194304
     or octet_length(query) > 32768 then
-    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768', 'details');
+    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768');
   end if;
   perform audit.add_audit_row(
     audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63),
@@ -1955,7 +1957,7 @@ create function audit.seal_audit(max_rows integer default 10000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000');
   end if;
   -- The lock serialises sealing. A caller that had to wait sees the other seal, because each statement takes a new snapshot.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
@@ -2008,7 +2010,7 @@ begin
   if identity.current_role_name() = any (identity.caller_roles() || 'l9_worker'::text) then
     me := identity.require_identity();
     if me.role not in ('l9_admin', 'l9_platform_admin') then
-      perform identity.raise_error('L9SCP', pg_catalog.format('%s: only administrators can call this', function_name));
+      perform identity.raise_error('L9SCP', pg_catalog.format('%s: only administrators can call this', function_name), '');
     end if;
   end if;
   return me;
@@ -2130,9 +2132,9 @@ begin
     only_tenant := me.tenant_id;
   end if;
   if head !~ '^[0-9a-f]{64}$' then
-    perform identity.raise_error('L9VAL', 'head: must be 64 hexadecimal digits, as audit_head returns them', 'head');
+    perform identity.raise_error('L9VAL', 'head: must be 64 hexadecimal digits, as audit_head returns them');
   elsif max_rows < 1 then
-    perform identity.raise_error('L9VAL', 'max_rows: at least 1', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: at least 1');
   end if;
 
   result := row(true, 0, 0, null, case when only_tenant is null then 0 end, null, null, null, null, null, true);
@@ -2256,7 +2258,7 @@ begin
   from public.audit_log a
   where a.occurred_at >= detached.month::timestamptz and a.occurred_at < detached.month::timestamptz + interval '1 month';
   if not is_sealed then
-    perform identity.raise_error('L9VAL', 'month: some of its rows are not sealed yet; try again in a minute', 'month');
+    perform identity.raise_error('L9VAL', 'month: some of its rows are not sealed yet; try again in a minute');
   end if;
   select coalesce(array_agg(c.seal_id order by c.seal_id), '{}'), coalesce(array_agg(c.n order by c.seal_id), '{}')
   into detached.seal_ids, detached.seal_rows
@@ -2305,9 +2307,9 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'export_audit: only administrators can call this');
+    perform identity.raise_error('L9SCP', 'export_audit: only administrators can call this', '');
   elsif octet_length(details::text) > 4096 then
-    perform identity.raise_error('L9LIM', 'details: at most 4096 bytes', 'details');
+    perform identity.raise_error('L9LIM', 'details: at most 4096 bytes');
   end if;
   perform audit.write_audit('EXPORT', 'audit_log', details => details - 'org_id' - 'user_id');
 end $$;
@@ -2326,12 +2328,12 @@ declare
 begin
   perform identity.require_identity();
   if page_size is null or page_size not between 1 and 5000 then
-    perform identity.raise_error('L9VAL', 'page_size: from 1 to 5000', 'page_size');
+    perform identity.raise_error('L9VAL', 'page_size: from 1 to 5000');
   end if;
   if after is not null then
     if after !~ '^\S+Z_[0-9a-f-]{36}$' or not pg_input_is_valid(split_part(after, '_', 1), 'timestamptz')
       or not pg_input_is_valid(split_part(after, '_', 2), 'uuid') then
-      perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page', 'after');
+      perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page');
     end if;
     after_time := split_part(after, '_', 1);
     after_id := split_part(after, '_', 2);
@@ -2411,7 +2413,7 @@ begin
     if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
       perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
     elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
-      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant', 'tenant_id');
+      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant');
     end if;
     admin.readable_scopes := '{*}';
     admin.writable_scopes := '{*}';
@@ -2421,7 +2423,7 @@ begin
   end if;
 
   if admin.target_tenant_id <> me.tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
+    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant');
   end if;
   admin.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
   admin.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;
@@ -2468,18 +2470,17 @@ begin
     return;
   end if;
   if role = 'l9_platform_admin' then
-    perform identity.raise_error('L9SCP', 'role: only operators can create or change operators (l9_platform_admin)', 'role');
+    perform identity.raise_error('L9SCP', 'role: only operators can create or change operators (l9_platform_admin)');
   elsif not ('*' = any (admin.readable_scopes) or readable_scopes <@ admin.readable_scopes) then
     perform identity.raise_error('L9SCP',
-      format('readable_scopes: you can grant only %s', array_to_string(admin.readable_scopes, ', ')), 'readable_scopes');
+      format('readable_scopes: you can grant only %s', array_to_string(admin.readable_scopes, ', ')));
   elsif not ('*' = any (admin.writable_scopes) or writable_scopes <@ admin.writable_scopes) then
     perform identity.raise_error('L9SCP',
-      format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
+      format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')));
   elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
-    perform identity.raise_error('L9SCP',
-      format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
+    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')));
   elsif can_clean_up and not admin.can_clean_up then
-    perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
+    perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it');
   end if;
 end $$;
 comment on function administration.check_grantable is 'Raises L9SCP unless the administrator has all of these permissions '
@@ -2499,7 +2500,7 @@ begin
   where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope) limit 1;
   if found then
     perform identity.raise_error('L9VAL',
-      format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
+      format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')));
   end if;
   return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
 end $$;
@@ -2510,13 +2511,13 @@ create function administration.check_call_limit(field text, calls integer) retur
 language plpgsql stable set search_path = '' as $$
 begin
   if not identity.is_call_limit(calls) then
-    perform identity.raise_error('L9VAL', format('%s: from 1 to 100000000', field), field);
+    perform identity.raise_error('L9VAL', format('%s: from 1 to 100000000', field));
   end if;
 end $$;
 comment on function administration.check_call_limit is 'Raises L9VAL if this is no number of calls a minute. Null passes.';
 
 create function administration.raise_not_found(field text) returns void language sql immutable parallel safe set search_path = ''
-return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
+return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field));
 comment on function administration.raise_not_found is 'Raises L9OWN for an org, user, scope, actor or key that does not exist or '
   'belongs to another tenant; the error never tells the two apart.';
 --! EndIncluded 030-administration/020-check-grantable.sql
@@ -2610,11 +2611,11 @@ declare
 begin
   perform administration.require_operator();
   if identity.is_identifier(create_tenant.name) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits, - and _', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits, - and _');
   end if;
   insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into created;
   if not found then
-    perform identity.raise_error('L9VAL', 'name: already used by another tenant', 'name');
+    perform identity.raise_error('L9VAL', 'name: already used by another tenant');
   end if;
   perform identity.seed_tenant(created.tenant_id);
   return created;
@@ -2629,7 +2630,7 @@ declare
   changed public.tenants;
 begin
   if set_tenant_active.tenant_id = admin.own_tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out', 'tenant_id');
+    perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out');
   end if;
   update public.tenants t set is_active = set_tenant_active.is_active
   where t.tenant_id = set_tenant_active.tenant_id returning t.* into changed;
@@ -2662,7 +2663,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if enabled is null then
-    perform identity.raise_error('L9VAL', 'enabled: must be true or false', 'enabled');
+    perform identity.raise_error('L9VAL', 'enabled: must be true or false');
   end if;
   update public.tenants t set audits_query_text = enabled where t.tenant_id = admin.target_tenant_id returning * into changed;
   return changed;
@@ -2710,7 +2711,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if identity.is_display_name(create_org.name, 200) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name) on conflict do nothing
@@ -2731,7 +2732,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_org_active.org_id = admin.org_id then
-    perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out', 'org_id');
+    perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out');
   end if;
   update public.orgs o set is_active = set_org_active.is_active
   where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id returning o.* into changed;
@@ -2764,16 +2765,16 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if identity.is_display_name(create_user.name, 200) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space');
   elsif create_user.org_id is not null and not exists (
       select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
-    perform identity.raise_error('L9VAL', 'org_id: no such org in this tenant', 'org_id');
+    perform identity.raise_error('L9VAL', 'org_id: no such org in this tenant');
   end if;
   insert into public.users (tenant_id, user_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
   on conflict do nothing returning users.* into created;
   if not found then
-    perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
+    perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant');
   end if;
   return created;
 end $$;
@@ -2789,7 +2790,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_user_active.user_id = admin.user_id then
-    perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out', 'user_id');
+    perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out');
   end if;
   update public.users u set is_active = set_user_active.is_active
   where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id returning u.* into changed;
@@ -2823,11 +2824,11 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if identity.is_identifier(register_scope.scope) is not true then
-    perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _', 'scope');
+    perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _');
   elsif register_scope.is_project_scoped is null then
-    perform identity.raise_error('L9VAL', 'is_project_scoped: must be true or false', 'is_project_scoped');
+    perform identity.raise_error('L9VAL', 'is_project_scoped: must be true or false');
   elsif octet_length(register_scope.description) > 1000 then
-    perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
+    perform identity.raise_error('L9LIM', 'description: at most 1000 bytes');
   end if;
   insert into public.scopes as s (tenant_id, scope, is_project_scoped, description)
   values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped,
@@ -2836,8 +2837,8 @@ begin
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
-      format('is_project_scoped: scope %s is registered as %s and cannot change', registered.scope, registered.is_project_scoped),
-      'is_project_scoped');
+      format('is_project_scoped: scope %s is registered as %s and cannot change', registered.scope,
+        registered.is_project_scoped));
   end if;
   return registered;
 end $$;
@@ -2889,7 +2890,7 @@ declare
   is_new boolean;
 begin
   if identity.is_caller_name(register_actor.caller) is not true then
-    perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -');
   end if;
   select a.* into actor from public.actors a
   where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller for update;
@@ -2908,11 +2909,11 @@ begin
     actor.reads_per_minute := 30000;
     actor.writes_per_minute := 12000;
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it');
   elsif register_actor.creator <> actor.creator then
     -- An agent owns the memories that carry its creator. With a new creator it would lose them, and the next actor with the old
     -- creator would get them.
-    perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it', 'creator');
+    perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it');
   else
     perform administration.check_grantable(
       admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
@@ -2934,25 +2935,24 @@ begin
   actor.max_priority := coalesce(register_actor.max_priority, actor.max_priority);
 
   if not identity.is_display_name(actor.creator, 100) then
-    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
+    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space');
   elsif not identity.is_display_name(actor.source, 100) then
-    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space', 'source');
+    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space');
   elsif not identity.is_display_name(actor.agent, 100) then
-    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
+    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space');
   elsif not identity.is_project_id(actor.default_project) then
-    perform identity.raise_error('L9VAL',
-      'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
+    perform identity.raise_error('L9VAL', 'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none');
   elsif actor.role <> all (identity.caller_roles()) then
-    perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
+    perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin');
   end if;
   if not actor.max_importance between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'max_importance: must be from 0 to 1', 'max_importance');
+    perform identity.raise_error('L9VAL', 'max_importance: must be from 0 to 1');
   elsif not actor.max_confidence between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'max_confidence: must be from 0 to 1', 'max_confidence');
+    perform identity.raise_error('L9VAL', 'max_confidence: must be from 0 to 1');
   elsif not actor.max_lesson_confidence between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'max_lesson_confidence: must be from 0 to 1', 'max_lesson_confidence');
+    perform identity.raise_error('L9VAL', 'max_lesson_confidence: must be from 0 to 1');
   elsif actor.max_priority not in ('low', 'medium', 'high', 'critical') then
-    perform identity.raise_error('L9VAL', 'max_priority: must be low, medium, high or critical', 'max_priority');
+    perform identity.raise_error('L9VAL', 'max_priority: must be low, medium, high or critical');
   end if;
   perform administration.check_call_limit('reads_per_minute', actor.reads_per_minute);
   perform administration.check_call_limit('writes_per_minute', actor.writes_per_minute);
@@ -2961,7 +2961,7 @@ begin
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
   if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
-    perform identity.raise_error('L9VAL', 'writable_scopes: must be scopes that the actor can also read', 'writable_scopes');
+    perform identity.raise_error('L9VAL', 'writable_scopes: must be scopes that the actor can also read');
   end if;
 
   if is_new then
@@ -3005,7 +3005,7 @@ begin
   if not found then
     perform administration.raise_not_found('caller');
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out');
   end if;
   perform administration.check_grantable(
     admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
@@ -3044,16 +3044,16 @@ begin
     perform administration.raise_not_found('caller');
   elsif bind_login.login is not null then
     if not exists (select from pg_roles r where r.rolname = bind_login.login and r.rolcanlogin) then
-      perform identity.raise_error('L9VAL', 'login: no such login', 'login');
+      perform identity.raise_error('L9VAL', 'login: no such login');
     elsif pg_has_role(bind_login.login, 'l9_gateway', 'member') then
       perform identity.raise_error('L9VAL',
-        'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
+        'login: l9_gateway and its members cannot be bound, because their claims are trusted');
     elsif not pg_has_role(bind_login.login, actor.role, 'member') then
-      perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role), 'login');
+      perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role));
     elsif exists (
         select from public.actors a
         where a.login = bind_login.login and (a.tenant_id, a.caller) <> (actor.tenant_id, actor.caller)) then
-      perform identity.raise_error('L9VAL', 'login: already bound to another actor', 'login');
+      perform identity.raise_error('L9VAL', 'login: already bound to another actor');
     end if;
     perform l9_guard.limit_login(bind_login.login);
   end if;
@@ -3114,31 +3114,30 @@ begin
   select a.* into actor from public.actors a
   where a.tenant_id = admin.target_tenant_id and a.caller = create_api_key.caller and a.is_active;
   if not found then
-    perform identity.raise_error('L9VAL', 'caller: no active actor of this tenant', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no active actor of this tenant');
   end if;
   perform administration.check_key_grantable(admin, actor, key_scopes, key_projects);
   key_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', key_scopes);
 
   if identity.is_display_name(create_api_key.name, 100) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, with no leading or trailing white space', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, with no leading or trailing white space');
   elsif cardinality(create_api_key.scopes) = 0 then
-    perform identity.raise_error('L9VAL', 'scopes: must name at least one, or be omitted', 'scopes');
+    perform identity.raise_error('L9VAL', 'scopes: must name at least one, or be omitted');
   elsif cardinality(create_api_key.projects) = 0 then
-    perform identity.raise_error('L9VAL', 'projects: must name at least one, or be omitted', 'projects');
+    perform identity.raise_error('L9VAL', 'projects: must name at least one, or be omitted');
   elsif cardinality(key_projects) > 1000 then
-    perform identity.raise_error('L9LIM', 'projects: at most 1000', 'projects');
+    perform identity.raise_error('L9LIM', 'projects: at most 1000');
   elsif exists (select from unnest(key_projects) as p (id) where identity.is_project_id(p.id) is not true) then
-    perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-', 'projects');
+    perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-');
   elsif not identity.is_project_id(create_api_key.default_project)
     or create_api_key.default_project is not null and create_api_key.default_project <> all (key_projects) then
-    perform identity.raise_error('L9VAL', 'default_project: must be one of the projects of the key', 'default_project');
+    perform identity.raise_error('L9VAL', 'default_project: must be one of the projects of the key');
   elsif cardinality(create_api_key.tool_sets) = 0 then
-    perform identity.raise_error('L9VAL', 'tool_sets: must name at least one, or be omitted', 'tool_sets');
+    perform identity.raise_error('L9VAL', 'tool_sets: must name at least one, or be omitted');
   elsif not create_api_key.tool_sets <@ identity.tool_sets() then
-    perform identity.raise_error('L9VAL',
-      'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
+    perform identity.raise_error('L9VAL', 'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '));
   elsif create_api_key.expires_at <= clock_timestamp() then
-    perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
+    perform identity.raise_error('L9VAL', 'expires_at: must be in the future');
   elsif not identity.are_claims_valid(
       admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
     perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
@@ -3219,7 +3218,7 @@ declare
   me identity.identity;
 begin
   if act_as.caller is null then
-    perform identity.raise_error('L9VAL', 'caller: required, for example C', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: required, for example C');
   end if;
   perform
     set_config('jwt.claims.caller', act_as.caller, true),
@@ -5381,7 +5380,7 @@ begin
     elsif seen > secrets.max_likenesses() or size = 262144 and seen > secrets.max_likenesses() / 2 then
       perform identity.raise_error('L9LIM',
         format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts',
-          secrets.max_likenesses(), pattern), 'content');
+          secrets.max_likenesses(), pattern));
     end if;
     size := least(total, size * 8);
   end loop;
@@ -5740,7 +5739,7 @@ declare
   starts integer[];
 begin
   if octet_length(content) > 1048576 then
-    perform identity.raise_error('L9LIM', 'content: at most 1048576 bytes (1 MiB)', 'content');
+    perform identity.raise_error('L9LIM', 'content: at most 1048576 bytes (1 MiB)');
   end if;
   if not secrets.needs_look(content, secrets.own_test(me.tenant_id), true) then
     return;
@@ -6007,7 +6006,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if set_secret_settings.on_secret not in ('refuse', 'redact', 'allow') then
-    perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow', 'on_secret');
+    perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow');
   end if;
   insert into public.secret_settings as s (tenant_id, on_secret, guards_personal_data)
   values (
@@ -6047,19 +6046,19 @@ declare
   is_empty_match boolean;
 begin
   if octet_length(expression) > secrets.max_expression_bytes() then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes', field, secrets.max_expression_bytes()), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes', field, secrets.max_expression_bytes()));
   elsif expression ~ '\\[1-9]|\(\?|^\*\*\*' and expression ~ '\\[1-9]|\(\?(?![:=!<])|^\*\*\*' then
-    perform identity.raise_error('L9VAL', format('%s: back-references and embedded options are not possible', field), field);
+    perform identity.raise_error('L9VAL', format('%s: back-references and embedded options are not possible', field));
   elsif regexp_count(expression, '(?<!\\)\((?!\?)') > 1 then
-    perform identity.raise_error('L9VAL', format('%s: at most one capturing group; use (?:…) for the others', field), field);
+    perform identity.raise_error('L9VAL', format('%s: at most one capturing group; use (?:…) for the others', field));
   end if;
   begin
     is_empty_match := '' ~ expression;
   exception when invalid_regular_expression then
-    perform identity.raise_error('L9VAL', format('%s: is no regular expression of PostgreSQL', field), field);
+    perform identity.raise_error('L9VAL', format('%s: is no regular expression of PostgreSQL', field));
   end;
   if is_empty_match is not false then
-    perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field));
   end if;
 end $$;
 comment on function secrets.check_expression is 'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may '
@@ -6092,20 +6091,20 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if secrets.is_pattern_name(register_secret_pattern.name) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits and -', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits and -');
   elsif exists (select from public.secret_patterns p where p.tenant_id is null and p.name = register_secret_pattern.name) then
-    perform identity.raise_error('L9VAL', 'name: is that of a built-in pattern', 'name');
+    perform identity.raise_error('L9VAL', 'name: is that of a built-in pattern');
   elsif register_secret_pattern.severity not in ('credential', 'personal') is not false then
-    perform identity.raise_error('L9VAL', 'severity: must be credential or personal', 'severity');
+    perform identity.raise_error('L9VAL', 'severity: must be credential or personal');
   elsif coalesce(octet_length(register_secret_pattern.finds), 0) not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'finds: 1 to 500 bytes', 'finds');
+    perform identity.raise_error('L9VAL', 'finds: 1 to 500 bytes');
   elsif register_secret_pattern.expression is null then
-    perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
+    perform identity.raise_error('L9VAL', 'expression: is required');
   elsif cardinality(keys) > 32 or exists (select from unnest(keys) as k where coalesce(length(k), 0) not between 3 and 63) then
-    perform identity.raise_error('L9VAL', 'keywords: at most 32 texts of 3 to 63 characters', 'keywords');
+    perform identity.raise_error('L9VAL', 'keywords: at most 32 texts of 3 to 63 characters');
   elsif (select count(*) from public.secret_patterns p where p.tenant_id = admin.target_tenant_id
       and p.name <> register_secret_pattern.name) >= 32 then
-    perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own', 'name');
+    perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own');
   end if;
   perform secrets.check_expression('expression', register_secret_pattern.expression);
   perform secrets.refuse_literal_secret('expression', register_secret_pattern.expression, admin.target_tenant_id);
@@ -6154,15 +6153,15 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_secret_exception.expression is null then
-    perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
+    perform identity.raise_error('L9VAL', 'expression: is required');
   elsif coalesce(octet_length(register_secret_exception.reason), 0) not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'reason: 1 to 500 bytes', 'reason');
+    perform identity.raise_error('L9VAL', 'reason: 1 to 500 bytes');
   elsif register_secret_exception.pattern is not null and not exists (
       select from public.secret_patterns p
       where (p.tenant_id is null or p.tenant_id = admin.target_tenant_id) and p.name = register_secret_exception.pattern) then
-    perform identity.raise_error('L9VAL', 'pattern: no such pattern', 'pattern');
+    perform identity.raise_error('L9VAL', 'pattern: no such pattern');
   elsif (select count(*) from public.secret_exceptions e where e.tenant_id = admin.target_tenant_id and e.is_active) >= 100 then
-    perform identity.raise_error('L9LIM', 'expression: a tenant may have at most 100 exceptions', 'expression');
+    perform identity.raise_error('L9LIM', 'expression: a tenant may have at most 100 exceptions');
   end if;
   perform secrets.check_expression('expression', register_secret_exception.expression);
   perform secrets.refuse_literal_secret('expression', register_secret_exception.expression, admin.target_tenant_id);
@@ -6246,7 +6245,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform identity.require_identity();
   if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
+    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits');
   end if;
   perform audit.write_audit(
     operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200),
@@ -6492,20 +6491,20 @@ begin
     perform identity.raise_error('L9VAL', format('%s: must be %s', field, case type
       when 'text' then 'a text' when 'number' then 'a number' when 'boolean' then 'true or false' when 'object' then 'an object'
       when 'text[]' then 'a list of texts' when 'object[]' then 'a list of objects' when 'uuid' then 'the id of a memory'
-      when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end), field);
+      when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end));
   elsif found = 'string' and length(value #>> '{}') > most then
     perform identity.raise_error('L9LIM',
-      format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
+      format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')));
   elsif found = 'array' and jsonb_array_length(value) > most then
     perform identity.raise_error('L9LIM',
-      format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
+      format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)));
   elsif type = 'text[]' and exists (select from jsonb_array_elements_text(value) as item where length(item) > 10000) then
-    perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field), field);
+    perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field));
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
     perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(array(
-      select jsonb_array_elements_text(rule -> 'choices')), ', ')), field);
+      select jsonb_array_elements_text(rule -> 'choices')), ', ')));
   elsif (rule ->> 'is_required')::boolean and (identity.is_blank(value #>> '{}') or value in ('[]', '{}')) then
-    perform identity.raise_error('L9VAL', format('%s: must not be blank in %s', field, kinds.with_article(kind)), field);
+    perform identity.raise_error('L9VAL', format('%s: must not be blank in %s', field, kinds.with_article(kind)));
   end if;
   if rule ? 'parts' then
     perform kinds.check_parts(kind, field, rule -> 'parts', value);
@@ -6560,7 +6559,7 @@ declare
 begin
   foreach field in array array(select jsonb_array_elements_text(rules -> 'required')) loop
     if coalesce(fields -> field, 'null') = 'null' then
-      perform identity.raise_error('L9VAL', format('%s: is required in %s', field, kinds.with_article(kind)), field);
+      perform identity.raise_error('L9VAL', format('%s: is required in %s', field, kinds.with_article(kind)));
     end if;
   end loop;
   for field, value in select f.key, f.value from jsonb_each(fields) as f where f.key <> 'content' loop
@@ -6575,7 +6574,7 @@ begin
       and fields ? f.key loop
     if lower(fields ->> field) is distinct from encode(sha256(convert_to(fields ->> (value #>> '{}'), 'UTF8')), 'hex') then
       perform identity.raise_error('L9VAL',
-        format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
+        format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'));
     end if;
   end loop;
 end $$;
@@ -6715,7 +6714,7 @@ create function kinds.raise_locked(kind text, rules jsonb, field text) returns v
 language plpgsql stable parallel safe set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM',
-    format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
+    format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')));
 end $$;
 comment on function kinds.check_locked is 'Raises L9IMM, naming the field and what to do instead, if a change of fields is one '
   'that the kind no longer allows.';
@@ -6793,7 +6792,7 @@ declare
 begin
   if unknown is not null or array_position(names, null) is not null then
     perform identity.raise_error('L9VAL',
-      format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')), argument);
+      format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')));
   end if;
 end $$;
 
@@ -6804,7 +6803,7 @@ begin
     or exists (select from jsonb_each(condition) as c where c.value <> 'true' and jsonb_typeof(c.value) <> 'array') then
     perform identity.raise_error('L9VAL',
       format('%s: must be an object that gives a list of values, or true for any, for each field, '
-        'such as {"status": ["accepted"]}', argument), argument);
+        'such as {"status": ["accepted"]}', argument));
   end if;
   perform kinds.check_names(argument, array(select jsonb_object_keys(condition)), field_names);
 end $$;
@@ -7005,7 +7004,7 @@ begin
     perform identity.raise_error('L9VAL', format(
       'fields: parts of %s must be a list of 1 to %s objects with field, type (one of %s) and is_required, each field once, '
       'and its own type object or object[]',
-      field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')), 'fields');
+      field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')));
   end if;
 end $$;
 comment on function kinds.check_new_parts is 'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
@@ -7016,23 +7015,21 @@ declare
   whole public.memory_kinds;
 begin
   if (part_of_kind is null) <> (part_of_field is null) then
-    perform identity.raise_error('L9VAL',
-      'part_of_field: a field of type uuid, given together with part_of_kind', 'part_of_field');
+    perform identity.raise_error('L9VAL', 'part_of_field: a field of type uuid, given together with part_of_kind');
   elsif part_of_kind is null then
     return;
   elsif part_of_field <> all (ids) then
     perform identity.raise_error('L9VAL',
-      format('part_of_field: %L is no field of this kind with the type uuid', left(part_of_field, 63)), 'part_of_field');
+      format('part_of_field: %L is no field of this kind with the type uuid', left(part_of_field, 63)));
   end if;
   select k.* into whole from public.memory_kinds k
   where k.kind = check_whole.part_of_kind and (k.tenant_id is null or k.tenant_id = check_whole.tenant_id);
   -- One level: no kind can be a part of itself, and a part finds all that locks and moves it in one memory.
   if not found or whole.part_of_kind is not null or whole.kind = kind then
-    perform identity.raise_error('L9VAL',
-      'part_of_kind: must be another kind with rules, which is itself no part of one', 'part_of_kind');
+    perform identity.raise_error('L9VAL', 'part_of_kind: must be another kind with rules, which is itself no part of one');
   elsif exists (
       select from public.memory_kinds k where k.tenant_id = check_whole.tenant_id and k.part_of_kind = check_whole.kind) then
-    perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself', 'part_of_kind');
+    perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself');
   end if;
 end $$;
 comment on function kinds.check_whole is 'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of '
@@ -7048,40 +7045,35 @@ declare
 begin
   if jsonb_typeof(fields) is distinct from 'array' or jsonb_array_length(fields) = 0 then
     perform identity.raise_error('L9VAL',
-      'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, parts, meaning',
-      'fields');
+      'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, parts, meaning');
   elsif jsonb_array_length(fields) > kinds.max_fields() then
-    perform identity.raise_error('L9LIM',
-      format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)), 'fields');
+    perform identity.raise_error('L9LIM', format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)));
   end if;
   for field in select jsonb_array_elements(fields) loop
     name := field ->> 'field';
     if jsonb_typeof(field) <> 'object' or name is null or name !~ '^[a-z][a-z0-9_]{0,62}$' or name = 'content' then
       perform identity.raise_error('L9VAL',
-        'fields: each needs a field, a lower-case word of at most 63 characters other than content', 'fields');
+        'fields: each needs a field, a lower-case word of at most 63 characters other than content');
     elsif name = any (names) then
-      perform identity.raise_error('L9VAL', format('fields: %s is there twice', name), 'fields');
+      perform identity.raise_error('L9VAL', format('fields: %s is there twice', name));
     elsif field - '{field,type,is_required,choices,max_length,sha256_of,parts,meaning}'::text[] <> '{}' then
       perform identity.raise_error('L9VAL',
-        format('fields: %s may have type, is_required, choices, max_length, sha256_of, parts and meaning only', name), 'fields');
+        format('fields: %s may have type, is_required, choices, max_length, sha256_of, parts and meaning only', name));
     elsif coalesce(field ->> 'type', 'text') <> all (kinds.field_types()) then
       perform identity.raise_error('L9VAL',
-        format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')), 'fields');
+        format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')));
     elsif jsonb_typeof(coalesce(field -> 'is_required', 'false')) <> 'boolean' then
-      perform identity.raise_error('L9VAL', format('fields: is_required of %s must be true or false', name), 'fields');
+      perform identity.raise_error('L9VAL', format('fields: is_required of %s must be true or false', name));
     elsif jsonb_typeof(coalesce(field -> 'max_length', '1')) <> 'number'
         or not coalesce(
           (field ->> 'max_length')::numeric between 1 and 100000 and (field ->> 'max_length')::numeric % 1 = 0, true) then
-      perform identity.raise_error('L9VAL',
-        format('fields: max_length of %s must be a whole number from 1 to 100000', name), 'fields');
+      perform identity.raise_error('L9VAL', format('fields: max_length of %s must be a whole number from 1 to 100000', name));
     elsif field ? 'choices' and (coalesce(field ->> 'type', 'text') <> 'text' or jsonb_typeof(field -> 'choices') <> 'array'
         or jsonb_array_length(field -> 'choices') not between 1 and 100
         or jsonb_path_exists(field -> 'choices', 'strict $[*] ? (@.type() != "string")')) then
-      perform identity.raise_error('L9VAL',
-        format('fields: choices of %s must be 1 to 100 texts, and its type text', name), 'fields');
+      perform identity.raise_error('L9VAL', format('fields: choices of %s must be 1 to 100 texts, and its type text', name));
     elsif jsonb_typeof(coalesce(field -> 'meaning', '""')) <> 'string' or octet_length(field ->> 'meaning') > 500 then
-      perform identity.raise_error('L9VAL',
-        format('fields: the meaning of %s must be a text of at most 500 bytes', name), 'fields');
+      perform identity.raise_error('L9VAL', format('fields: the meaning of %s must be a text of at most 500 bytes', name));
     end if;
     perform kinds.check_new_parts(name, coalesce(field ->> 'type', 'text'), nullif(field -> 'parts', 'null'));
     names := names || name;
@@ -7111,19 +7103,17 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_memory_kind.kind ~ '^[a-z][a-z0-9_]{0,62}$' is not true then
-    perform identity.raise_error('L9VAL',
-      'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters');
   elsif exists (select from public.memory_kinds k where k.tenant_id is null and k.kind = register_memory_kind.kind)
       or register_memory_kind.kind = any (kinds.reserved()) then
-    perform identity.raise_error('L9VAL', 'kind: is that of a built-in kind', 'kind');
+    perform identity.raise_error('L9VAL', 'kind: is that of a built-in kind');
   elsif coalesce(octet_length(register_memory_kind.purpose), 0) not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'purpose: 1 to 500 bytes', 'purpose');
+    perform identity.raise_error('L9VAL', 'purpose: 1 to 500 bytes');
   elsif octet_length(register_memory_kind.when_locked) > 500 then
-    perform identity.raise_error('L9LIM', 'when_locked: at most 500 bytes', 'when_locked');
+    perform identity.raise_error('L9LIM', 'when_locked: at most 500 bytes');
   elsif (select count(*) from public.memory_kinds k where k.tenant_id = admin.target_tenant_id
       and k.kind <> register_memory_kind.kind) >= kinds.max_kinds() then
-    perform identity.raise_error('L9LIM',
-      format('kind: a tenant may have at most %s kinds of its own', kinds.max_kinds()), 'kind');
+    perform identity.raise_error('L9LIM', format('kind: a tenant may have at most %s kinds of its own', kinds.max_kinds()));
   end if;
   names := kinds.check_new_fields(register_memory_kind.fields);
   times := array(
@@ -7145,10 +7135,10 @@ begin
       array(select f ->> 'field' from jsonb_array_elements(register_memory_kind.fields) as f where f ->> 'type' = 'uuid'));
   if (register_memory_kind.archived_from is null) <> (register_memory_kind.archived_after is null)
       or register_memory_kind.archived_after < interval '0' then
-    perform identity.raise_error('L9VAL', 'archived_after: a time span, given together with archived_from', 'archived_after');
+    perform identity.raise_error('L9VAL', 'archived_after: a time span, given together with archived_from');
   elsif (register_memory_kind.expires_from is null) <> (register_memory_kind.expires_after is null)
       or register_memory_kind.expires_after < interval '0' then
-    perform identity.raise_error('L9VAL', 'expires_after: a time span, given together with expires_from', 'expires_after');
+    perform identity.raise_error('L9VAL', 'expires_after: a time span, given together with expires_from');
   end if;
   insert into public.memory_kinds as k (
     tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields,
@@ -7275,9 +7265,9 @@ language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if field !~ '^[^.]+([.][^.]+){0,7}$' or octet_length(field) > 200 then
     perform identity.raise_error('L9VAL',
-      'where: the name of a field has 1 to 200 bytes, and a dot before each of at most 7 inner names', 'where');
+      'where: the name of a field has 1 to 200 bytes, and a dot before each of at most 7 inner names');
   elsif field = 'content' then
-    perform identity.raise_error('L9VAL', 'where: content is the text of a memory; search it with query', 'where');
+    perform identity.raise_error('L9VAL', 'where: content is the text of a memory; search it with query');
   end if;
   return (
     select '$' || string_agg('.' || to_json(n.name)::text, '' order by n.place)
@@ -7292,18 +7282,18 @@ declare
   type constant text := jsonb_typeof(operand);
 begin
   if operator not in ('eq', 'in', 'exists', 'gt', 'gte', 'lt', 'lte') then
-    perform identity.raise_error('L9VAL', 'where: the operators are eq, in, exists, gt, gte, lt and lte', 'where');
+    perform identity.raise_error('L9VAL', 'where: the operators are eq, in, exists, gt, gte, lt and lte');
   elsif operator = 'eq' and type not in ('string', 'number', 'boolean') then
     perform identity.raise_error('L9VAL',
-      'where: eq takes a text, a number, true or false; use exists for fields that are missing', 'where');
+      'where: eq takes a text, a number, true or false; use exists for fields that are missing');
   elsif operator = 'in' and (type <> 'array' or jsonb_array_length(operand) not between 1 and 100
       or operand @? 'strict $[*] ? (@.type() == "null" || @.type() == "object" || @.type() == "array")') then
-    perform identity.raise_error('L9VAL', 'where: in takes a list of 1 to 100 texts, numbers, true or false', 'where');
+    perform identity.raise_error('L9VAL', 'where: in takes a list of 1 to 100 texts, numbers, true or false');
   elsif operator = 'exists' and type <> 'boolean' then
-    perform identity.raise_error('L9VAL', 'where: exists takes true or false', 'where');
+    perform identity.raise_error('L9VAL', 'where: exists takes true or false');
   elsif operator in ('gt', 'gte', 'lt', 'lte') and type <> 'number' and kinds.field_time(operand) is null then
     perform identity.raise_error('L9VAL',
-      format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator), 'where');
+      format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator));
   end if;
 end $$;
 comment on function packets.check_operand is 'Raises L9VAL for an operator that a where does not know, or a value that it does '
@@ -7337,16 +7327,16 @@ begin
   if "where" is null or "where" = '{}' then
     return null;
   elsif jsonb_typeof("where") <> 'object' then
-    perform identity.raise_error('L9VAL', 'where: must be an object such as {"status": "open", "priority": {"gte": 2}}', 'where');
+    perform identity.raise_error('L9VAL', 'where: must be an object such as {"status": "open", "priority": {"gte": 2}}');
   elsif (select count(*) from jsonb_object_keys("where")) > 10 or octet_length("where"::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'where: at most 10 fields, and 16384 bytes', 'where');
+    perform identity.raise_error('L9LIM', 'where: at most 10 fields, and 16384 bytes');
   end if;
   for field in select w.key as name, packets.operators_of(w.value) as operators from jsonb_each("where") w order by w.key loop
     path := packets.field_path(field.name);
     tests := '{}';
     range := '(,)';
     if field.operators = '{}' then
-      perform identity.raise_error('L9VAL', 'where: say what to compare a field with, as in {"priority": {"gte": 2}}', 'where');
+      perform identity.raise_error('L9VAL', 'where: say what to compare a field with, as in {"priority": {"gte": 2}}');
     end if;
     for test in select o.key as operator, o.value as operand, jsonb_typeof(o.value) as type
       from jsonb_each(field.operators) o loop
@@ -7489,7 +7479,7 @@ begin
     select from jsonb_path_query(value, 'strict $.** ? (@.type() == "string")') as v
     where identity.names_other_actor(v #>> '{}', me)) then
     perform identity.raise_error('L9OWN', format(
-      '%s: names another agent or administrator, and only that one can say so; leave it out, or name a person', field), field);
+      '%s: names another agent or administrator, and only that one can say so; leave it out, or name a person', field));
   end if;
 end $$;
 comment on function packets.check_named is 'Raises L9OWN if a field that vouches for a memory names an actor other than the '
@@ -7679,8 +7669,7 @@ begin
   if new.ttl = expires and expires <= now() then
     perform identity.raise_error('L9VAL',
       format('%s: the %s would have expired on %s already; give it a ttl of its own, or ttl_policy permanent',
-        rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')),
-      rules -> 'expires' ->> 'from');
+        rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')));
   end if;
   return new;
 end $$;
@@ -7704,7 +7693,7 @@ begin
     return jsonb_set(metadata, '{speaker}', to_jsonb(speaker));
   end if;
   perform identity.raise_error('L9VAL',
-    format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
+    format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()));
   return null;
 end $$;
 comment on function packets.with_trimmed_speaker is 'The metadata without white space around the speaker. Raises L9VAL if the '
@@ -7720,12 +7709,12 @@ declare
   documents text;
 begin
   if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
-    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
+    perform identity.raise_error('L9VAL', 'content: a text is required');
   elsif bytes > packets.max_content_bytes() then
     perform identity.raise_error('L9LIM',
-      format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
+      format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes));
   elsif identity.is_blank(content) then
-    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
+    perform identity.raise_error('L9VAL', 'content: must not be blank');
   end if;
 
   -- Clients fill in a form that they don't use with an empty text.
@@ -7736,7 +7725,7 @@ begin
   new.session_id := identity.given_text(new.session_id);
   new.trace_id := identity.given_text(new.trace_id);
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata: must be an object');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
   end if;
@@ -7749,7 +7738,7 @@ begin
   if octet_length(documents) >= 128 then
     if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
       perform identity.raise_error('L9LIM',
-        format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
+        format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()));
     elsif greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
       perform identity.raise_error('L9LIM',
         format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
@@ -7774,26 +7763,22 @@ begin
       from unnest(new.tags) with ordinality as t (tag, place) cross join lateral packets.clean_tag(t.tag) as c (tag)
       where not identity.is_blank(c.tag) group by c.tag order by min(t.place));
     if cardinality(new.tags) > packets.max_tags() then
-      perform identity.raise_error('L9LIM',
-        format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
+      perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)));
     elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
-      perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()), 'tags');
+      perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()));
     end if;
   end if;
   if new.packet_type !~ packets.kind_pattern() then
-    perform identity.raise_error('L9VAL',
-      'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters');
   elsif not new.language = any (words.languages()) then
-    perform identity.raise_error('L9VAL',
-      format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')));
   elsif not identity.is_branch(new.branch) then
-    perform identity.raise_error('L9VAL',
-      'branch: must be 1 to 255 characters that Git allows as the name of a branch', 'branch');
+    perform identity.raise_error('L9VAL', 'branch: must be 1 to 255 characters that Git allows as the name of a branch');
   elsif not new.importance_score between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
+    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1');
   elsif cardinality(new.parent_ids) > packets.max_parents() then
     perform identity.raise_error('L9LIM',
-      format('parent_ids: at most %s, got %s', packets.max_parents(), cardinality(new.parent_ids)), 'parent_ids');
+      format('parent_ids: at most %s, got %s', packets.max_parents(), cardinality(new.parent_ids)));
   elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
       octet_length(new.session_id), octet_length(new.trace_id)) > packets.max_reference_bytes() then
     perform identity.raise_error('L9LIM', format('thread_id, correlation_id, session_id, trace_id: at most %s bytes each',
@@ -7906,7 +7891,7 @@ begin
   -- The stamp of another caller's change must not make a memory too large to be changed.
   if octet_length((new.metadata - 'updated_by')::text) > packets.max_metadata_bytes() then
     perform identity.raise_error('L9LIM', format('metadata: at most %s bytes (64 KiB), got %s',
-      packets.max_metadata_bytes(), octet_length((new.metadata - 'updated_by')::text)), 'metadata');
+      packets.max_metadata_bytes(), octet_length((new.metadata - 'updated_by')::text)));
   end if;
   if tg_op = 'INSERT' then
     new.tenant_id := me.tenant_id;
@@ -7932,7 +7917,7 @@ begin
     if not coalesce(isfinite(new."timestamp") and new."timestamp" >= '0001-01-01T00:00:00Z'
       and new."timestamp" - new.created_at <= packets.max_time_ahead(), false) then
       perform identity.raise_error('L9VAL',
-        'timestamp: must be the time when it happened, from the year 1 to five minutes after it is saved', 'timestamp');
+        'timestamp: must be the time when it happened, from the year 1 to five minutes after it is saved');
     end if;
   end if;
   if is_weighed then
@@ -7998,21 +7983,19 @@ begin
   -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
   -- them apart.
   if scope is null or scope <> all (me.writable_scopes) then
-    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
+    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')));
   elsif has_projects and project_id is null then
     perform identity.raise_error('L9VAL', format(
-      'project_id: required in scope %s; name one, or set a default with register_actor(), in the key or in the token', scope),
-        'project_id');
+      'project_id: required in scope %s; name one, or set a default with register_actor(), in the key or in the token', scope));
   elsif not has_projects and project_id is not null then
-    perform identity.raise_error('L9VAL',
-      format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope));
   elsif not identity.is_project_id(project_id) then
-    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-');
   elsif has_projects and not identity.has_project(me, project_id) then
-    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
+    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects');
   elsif branch is not null and project_id is null then
     perform identity.raise_error('L9VAL',
-      format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope), 'branch');
+      format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope));
   end if;
 end $$;
 comment on function packets.check_place is 'Raises a clear error (L9SCP or L9VAL) unless this caller may write in a scope and '
@@ -8078,16 +8061,16 @@ begin
     if not packets.is_scope_within(new.scope, parent.scope) then
       perform identity.raise_error('L9VAL', format(
         'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read',
-        new.scope, parent.scope), 'parent_ids');
+        new.scope, parent.scope));
     elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
       or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
       or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
       perform identity.raise_error('L9VAL',
-        'parent_ids: a memory can''t have a parent of another project, org or user, which fewer callers may read', 'parent_ids');
+        'parent_ids: a memory can''t have a parent of another project, org or user, which fewer callers may read');
     end if;
   end loop;
   if found_parents < cardinality(to_check) then
-    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories was not found', 'parent_ids');
+    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories was not found');
   end if;
 
   -- Parents are older than children (by time of saving, then by id, which never change), so cycles are impossible and
@@ -8095,7 +8078,7 @@ begin
   -- ids that say nothing of time.
   if (newest_time, newest_id) >= (new.created_at, new.packet_id) then
     if tg_op = 'UPDATE' then
-      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
+      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child');
     end if;
     -- The clock went back since the parent was saved, so date the child a microsecond after the parent.
     new.created_at := newest_time + interval '1 microsecond';
@@ -8198,7 +8181,7 @@ comment on function packets.tg_packet_store__audit is 'Writes one audit row for 
 create function packets.tg_packet_store__refuse_truncate() returns trigger
 language plpgsql set search_path = '' as $$
 begin
-  perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited');
+  perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited', '');
   return null;
 end $$;
 comment on function packets.tg_packet_store__refuse_truncate is 'Refuses TRUNCATE, which has no rows to audit.';
@@ -8811,13 +8794,12 @@ begin
     perform packets.raise_if_held(new.part_of);
   end if;
   if not found or whole.packet_type is distinct from rules ->> 'part_of_kind' then
-    perform identity.raise_error('L9VAL',
-      format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
+    perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'));
   elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
       is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
     perform identity.raise_error('L9VAL',
       format('%s: %s must have the scope, project, branch and owner of its %s', field, kinds.with_article(new.packet_type),
-        whole.packet_type), field);
+        whole.packet_type));
   elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
       and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
     perform kinds.raise_locked(new.packet_type, rules, field);
@@ -8909,14 +8891,12 @@ begin
     perform packets.raise_if_held((new.envelope ->> 'supersedes')::uuid);
   end if;
   if superseded.packet_type is distinct from new.packet_type then
-    perform identity.raise_error('L9VAL',
-      format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
+    perform identity.raise_error('L9VAL', format('supersedes: no other %s that you may change has this id', new.packet_type));
   elsif (superseded.scope, superseded.project_id, superseded.org_id, superseded.user_id)
       is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then
     -- Each of the two names the other, so their readers must be the same.
     perform identity.raise_error('L9VAL',
-      format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)),
-        'supersedes');
+      format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)));
   elsif superseded.envelope ->> 'status' is distinct from 'superseded' then
     update public.packet_store p
     set envelope = p.envelope || jsonb_build_object('status', 'superseded', 'superseded_by', new.packet_id)
@@ -8946,7 +8926,7 @@ begin
       and (p.scope, p.project_id, p.org_id, p.user_id)
         is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
     perform identity.raise_error('L9VAL',
-      format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type), 'superseded_by');
+      format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type));
   end if;
   return new;
 end $$;
@@ -9854,10 +9834,9 @@ declare
   registered_dimensions integer;
 begin
   if model is null or not embeddings.is_model_name(model) then
-    perform identity.raise_error('L9VAL',
-      'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
+    perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit');
   elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
-    perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()), 'dimensions');
+    perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()));
   end if;
   insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope)
   select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r
@@ -9865,7 +9844,7 @@ begin
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
   if registered_dimensions <> dimensions then
     perform identity.raise_error(
-      'L9VAL', format('dimensions: model %s is registered with %s dimensions', model, registered_dimensions), 'dimensions');
+      'L9VAL', format('dimensions: model %s is registered with %s dimensions', model, registered_dimensions));
   end if;
 
   for index in select * from embeddings.embedding_indexes(model) loop
@@ -10476,11 +10455,11 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   if embeddings.serving_model() = begin_embedding_change.model then
-    perform identity.raise_error('L9VAL', format('model: %s is already serving', begin_embedding_change.model), 'model');
+    perform identity.raise_error('L9VAL', format('model: %s is already serving', begin_embedding_change.model));
   end if;
   select m.model into other from public.embedding_models m where m.state = 'arriving' and m.model <> begin_embedding_change.model;
   if found then
-    perform identity.raise_error('L9VAL', format('model: a change to %s is under way; finish it or abandon it', other), 'model');
+    perform identity.raise_error('L9VAL', format('model: a change to %s is under way; finish it or abandon it', other));
   end if;
   perform public.register_embedding_model(begin_embedding_change.model, dimensions);
   -- From now on new memories wait for this model too. The change of a model that already arrives continues.
@@ -10524,7 +10503,7 @@ begin
     return 0;
   elsif not exists (
       select from public.embedding_models m where m.model = switch_embedding_model.model and m.state = 'arriving') then
-    perform identity.raise_error('L9VAL', format('model: %s is not arriving', switch_embedding_model.model), 'model');
+    perform identity.raise_error('L9VAL', format('model: %s is not arriving', switch_embedding_model.model));
   end if;
   -- A memory that can be found by meaning must stay so. Memories that were saved just now wait for both models, and do not count.
   select count(*) into missing
@@ -11520,7 +11499,7 @@ declare
   target public.packet_store;
 begin
   if on_similar not in ('keep', 'skip', 'merge') then
-    perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge', 'on_similar');
+    perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge');
   elsif content is null or identity.is_blank(content) or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error.
   end if;
@@ -11678,7 +11657,7 @@ declare
   access_ids uuid[];
 begin
   if cardinality(target_ids) > 100 or cardinality(scopes) <> cardinality(target_ids) then
-    perform identity.raise_error('L9LIM', 'target_ids: at most 100, each with its scope', 'target_ids');
+    perform identity.raise_error('L9LIM', 'target_ids: at most 100, each with its scope');
   end if;
   access_ids := array(select uuidv7() from unnest(target_ids));
   insert into importance.memory_access_log (
@@ -11876,9 +11855,9 @@ declare
   vote public.memory_feedback;
 begin
   if access_id is null then
-    perform identity.raise_error('L9VAL', 'access_id: required', 'access_id');
+    perform identity.raise_error('L9VAL', 'access_id: required');
   elsif was_useful is null then
-    perform identity.raise_error('L9VAL', 'was_useful: must be true or false', 'was_useful');
+    perform identity.raise_error('L9VAL', 'was_useful: must be true or false');
   end if;
   select p.packet_id into memory_id
   from importance.memory_access_log a
@@ -12590,7 +12569,7 @@ begin
   where a.accessed_at >= date_trunc('month', month::timestamptz)
     and a.accessed_at < date_trunc('month', month::timestamptz) + interval '1 month';
   if not is_rolled_up then
-    perform identity.raise_error('L9VAL', 'month: not all of its rows are rolled up yet; try again in a minute', 'month');
+    perform identity.raise_error('L9VAL', 'month: not all of its rows are rolled up yet; try again in a minute');
   end if;
   execute format('drop table partitions.%I', partition);
   perform audit.write_audit('CLEANUP', 'memory_access_log', details => jsonb_build_object(
@@ -12688,9 +12667,9 @@ language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if octet_length(body_md) > documents.max_body_bytes() then
     perform identity.raise_error('L9LIM',
-      format('body_md: at most %s bytes (4 MiB), got %s', documents.max_body_bytes(), octet_length(body_md)), 'body_md');
+      format('body_md: at most %s bytes (4 MiB), got %s', documents.max_body_bytes(), octet_length(body_md)));
   elsif body_md is null or identity.is_blank(body_md) then
-    perform identity.raise_error('L9VAL', 'body_md: must not be blank', 'body_md');
+    perform identity.raise_error('L9VAL', 'body_md: must not be blank');
   end if;
 end $$;
 comment on function documents.check_body is 'Raises L9LIM or L9VAL for a Markdown that is too long or blank.';
@@ -13431,7 +13410,7 @@ declare
   answer public.save_result;
 begin
   if octet_length(answer_of_key.idempotency_key) not between 1 and 200 then
-    perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes', 'idempotency_key');
+    perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes');
   end if;
   -- A concurrent save with the same key is waited for here; its answer is then found below.
   insert into public.idempotency_keys (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash)
@@ -13447,8 +13426,7 @@ begin
     if first_request <> answer_of_key.request_hash then
       perform identity.raise_error('L9VAL',
         'idempotency_key: was used before, for a save with other arguments; a retry repeats all arguments, another save '
-        'needs another key',
-        'idempotency_key');
+        'needs another key');
     end if;
   end if;
   return answer;
@@ -13610,7 +13588,7 @@ begin
   if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
     perform identity.raise_error('L9VAL',
       format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
-      array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
+      array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')));
   end if;
 end $$;
 comment on function memories.check_made_content is 'Raises L9VAL if a caller gives a content to a memory whose kind makes it '
@@ -13864,12 +13842,12 @@ begin
   on_similar := identity.given_text(on_similar);
   rules := kinds.rules_of(draft.packet_type, me.tenant_id);
   if ttl <= now() then
-    perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
+    perform identity.raise_error('L9VAL', 'ttl: must be in the future');
   end if;
   draft.project_id := packets.project_or_default(project_id, draft.scope);
   draft.branch := packets.branch_or_default(branch, draft.project_id);
   if jsonb_typeof(envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: must be an object');
   end if;
   draft.metadata := metadata;
   if speaker is not null then
@@ -13945,9 +13923,9 @@ begin
   if given is null then
     return '{}';
   elsif jsonb_typeof(given) <> 'array' or jsonb_path_exists(given, 'strict $[*] ? (@.type() != "string")') then
-    perform identity.raise_error('L9VAL', format('%s: must be a list of texts', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be a list of texts', field));
   elsif jsonb_array_length(given) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s, got %s', field, most, jsonb_array_length(given)), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s, got %s', field, most, jsonb_array_length(given)));
   end if;
   return array(select jsonb_array_elements_text(given));
 end $$;
@@ -13958,7 +13936,7 @@ declare
   ids constant text[] := memories.check_list(item, field, packets.max_parents());
 begin
   if exists (select from unnest(ids) as i where not pg_input_is_valid(i, 'uuid')) then
-    perform identity.raise_error('L9VAL', format('%s: must be a list of ids of memories', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be a list of ids of memories', field));
   end if;
   return ids::uuid[];
 end $$;
@@ -14010,7 +13988,7 @@ declare
   field text;
 begin
   if jsonb_typeof(item) <> 'object' then
-    perform identity.raise_error('L9VAL', 'items: each must be an object', 'items');
+    perform identity.raise_error('L9VAL', 'items: each must be an object');
   end if;
   field := (select min(k) from jsonb_object_keys(item) as k
     where k <> all (memories.item_fields()));
@@ -14021,17 +13999,17 @@ begin
   foreach field in array array['kind', 'scope', 'project_id', 'branch', 'thread_id', 'speaker', 'language', 'timestamp',
     'idempotency_key', 'ttl_policy', 'expected_version'] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
-      perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
+      perform identity.raise_error('L9VAL', format('%s: must be a text', field));
     end if;
   end loop;
   if jsonb_typeof(item -> 'data') is distinct from 'object' then
-    perform identity.raise_error('L9VAL', 'data: must be an object with the fields of the kind', 'data');
+    perform identity.raise_error('L9VAL', 'data: must be an object with the fields of the kind');
   end if;
   draft.packet_type := coalesce(item ->> 'kind', 'note');
   draft.envelope := item -> 'data';
   -- It becomes sections and is no field, so the kind does not check it.
   if draft.packet_type = 'document' and jsonb_typeof(draft.envelope -> 'body_md') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
+    perform identity.raise_error('L9VAL', 'body_md: must be a text');
   elsif draft.packet_type = 'document' then
     draft.envelope := memories.with_title(draft.envelope);
   end if;
@@ -14043,13 +14021,13 @@ begin
   draft.metadata := jsonb_strip_nulls(jsonb_build_object('speaker', item ->> 'speaker'));
   draft."timestamp" := kinds.field_time(item -> 'timestamp');
   if draft."timestamp" is null and item ->> 'timestamp' is not null then
-    perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
+    perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z');
   end if;
   if kinds.field_time(item -> 'expected_version') is null and item ->> 'expected_version' is not null then
     perform identity.raise_error('L9VAL',
-      'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
+      'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z');
   elsif draft.packet_type = 'message' and item ->> 'expected_version' is not null then
-    perform identity.raise_error('L9VAL', 'expected_version: a message is another turn and changes none', 'expected_version');
+    perform identity.raise_error('L9VAL', 'expected_version: a message is another turn and changes none');
   end if;
   draft.tags := memories.check_list(item, 'tags', packets.max_tags());
   -- What a memory cites is what it rests on, too.
@@ -14058,7 +14036,7 @@ begin
   draft.ttl := case coalesce(item ->> 'ttl_policy', 'default')
     when 'short' then now() + interval '1 day' when 'long' then now() + interval '90 days' when 'permanent' then 'infinity' end;
   if item ->> 'ttl_policy' not in ('default', 'short', 'long', 'permanent') then
-    perform identity.raise_error('L9VAL', 'ttl_policy: must be default, short, long or permanent', 'ttl_policy');
+    perform identity.raise_error('L9VAL', 'ttl_policy: must be default, short, long or permanent');
   end if;
   return draft;
 end $$;
@@ -14072,7 +14050,7 @@ begin
   if rules is not null then
     perform memories.check_made_content(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
   elsif draft.packet_type = 'note' and draft.envelope -> 'content' is null then
-    perform identity.raise_error('L9VAL', 'content: a note has its text in data.content', 'content');
+    perform identity.raise_error('L9VAL', 'content: a note has its text in data.content');
   end if;
 end $$;
 comment on function memories.check_draft is 'Raises the errors of an item that can be known before it is stored.';
@@ -14385,13 +14363,12 @@ declare
   identities text[] := '{}';
 begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
-    perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
+    perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items');
   elsif jsonb_array_length(items) > memories.max_items() then
-    perform identity.raise_error('L9LIM',
-      format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
+    perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)));
   end if;
   if jsonb_typeof(refused) is distinct from 'object' then
-    perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
+    perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error');
   end if;
   perform set_config('l9.writes_left', coalesce(sections::text, ''), true);
   perform set_config('l9.is_continued', coalesce(is_continued, false)::text, true);
@@ -14405,7 +14382,7 @@ begin
         if refused ? place::text then
           perform identity.raise_error(
             coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'],
-              refused #>> array[place::text, 'field']);
+              coalesce(refused #>> array[place::text, 'field'], ''));
         end if;
         draft := memories.draft_of(item);
         drafts[place] := draft;
@@ -14534,7 +14511,7 @@ begin
   if (document.memory).packet_id is null then
     perform memories.raise_not_yours(get_document.packet_id);
   elsif (document.memory).packet_type <> 'document' then
-    perform identity.raise_error('L9VAL', 'packet_id: this memory is no document; get_memory reads it', 'packet_id');
+    perform identity.raise_error('L9VAL', 'packet_id: this memory is no document; get_memory reads it');
   end if;
   select coalesce(string_agg(s.envelope ->> 'body_md', '' order by s.place), ''),
     coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading',
@@ -14583,7 +14560,7 @@ begin
   kind := identity.given_text(update_memory.kind);
   language := identity.given_text(update_memory.language);
   if not coalesce(update_memory.clear, '{}') <@ '{tags,parent_ids,thread_id}' then
-    perform identity.raise_error('L9VAL', 'clear: each must be one of tags, parent_ids, thread_id', 'clear');
+    perform identity.raise_error('L9VAL', 'clear: each must be one of tags, parent_ids, thread_id');
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
@@ -14592,11 +14569,11 @@ begin
   end if;
   perform memories.check_version(old_row, update_memory.expected_version);
   if update_memory.ttl <= now() then
-    perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
+    perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead');
   elsif jsonb_typeof(update_memory.envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: must be an object');
   elsif jsonb_typeof(update_memory.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata: must be an object');
   end if;
   rules := kinds.rules_of(coalesce(update_memory.kind, old_row.packet_type), me.tenant_id);
   if rules is not null and update_memory.content is not null then
@@ -14635,8 +14612,7 @@ begin
     where p.packet_id = update_memory.packet_id returning p.* into saved;
   exception when unique_violation then
     perform identity.raise_error('L9VAL',
-      'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it',
-      'content');
+      'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it');
   end;
   saved := memories.restate_attestations(saved, update_memory.envelope);
   answer.status := 'updated';
@@ -14686,7 +14662,7 @@ create function memories.delete_expired(
 language plpgsql volatile set search_path = '' as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000');
   end if;
   return query
   with expired as (
@@ -14716,7 +14692,7 @@ declare
   deleted bigint;
 begin
   if not me.can_clean_up then
-    perform identity.raise_error('L9SCP', 'delete_expired_memories: you are not allowed to clean up expired memories');
+    perform identity.raise_error('L9SCP', 'delete_expired_memories: you are not allowed to clean up expired memories', '');
   end if;
   select coalesce(sum(d.deleted), 0) into deleted
   from memories.delete_expired(max_rows, me) d;
@@ -14781,7 +14757,7 @@ declare
 begin
   perform identity.require_identity();
   if max_versions is null or max_versions not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_versions: must be from 1 to 1000', 'max_versions');
+    perform identity.raise_error('L9VAL', 'max_versions: must be from 1 to 1000');
   end if;
   select p.* into current_row from public.packet_store p where p.packet_id = memory_history.packet_id;
   if not found then
@@ -15012,7 +14988,7 @@ begin
     for share;
   if not found then
     perform identity.raise_error('L9OWN',
-      format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
+      format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id));
   end if;
   if identity.current_role_name() in ('l9_agent', 'l9_admin') then
     perform packets.check_scope(source.scope, source.project_id);
@@ -15332,7 +15308,7 @@ begin
   if is_expired then
     delete from public.packet_store p where p.packet_id = same_packet;
   elsif same_packet is not null and tg_op = 'UPDATE' then
-    perform identity.raise_error('L9VAL', format('%s: %s', field, tg_argv[1]), field);
+    perform identity.raise_error('L9VAL', format('%s: %s', field, tg_argv[1]));
   end if;
   return new;
 end $$;
@@ -15534,7 +15510,7 @@ declare
   registered public.field_indexes;
 begin
   if packets.field_path(register_field_index.field) is null then
-    perform identity.raise_error('L9VAL', 'field: required, the name of a field of envelopes, such as status', 'field');
+    perform identity.raise_error('L9VAL', 'field: required, the name of a field of envelopes, such as status');
   end if;
   perform fields.lock_indexes(admin.target_tenant_id, is_exclusive => true);
   select i.* into registered from public.field_indexes i
@@ -15542,8 +15518,7 @@ begin
   if found then
     return registered;
   elsif (select count(*) from public.field_indexes i where i.tenant_id = admin.target_tenant_id) >= fields.max_indexes() then
-    perform identity.raise_error('L9LIM',
-      format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
+    perform identity.raise_error('L9LIM', format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()));
   end if;
   insert into public.field_indexes (tenant_id, field, created_by)
   values (admin.target_tenant_id, register_field_index.field, admin.caller) returning * into registered;
@@ -15692,7 +15667,7 @@ declare
   normalised text := entities.normalise_name(name);
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: a name is required', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a name is required', field));
   end if;
   perform identity.check_bytes(name, entities.max_name_bytes(), field),
     identity.check_bytes(normalised, entities.max_name_bytes(), field);
@@ -15721,7 +15696,7 @@ create function entities.check_confidence(confidence double precision, field tex
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if confidence is null or not confidence between 0 and 1 then
-    perform identity.raise_error('L9VAL', format('%s: must be a number from 0 to 1', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be a number from 0 to 1', field));
   end if;
 end $$;
 comment on function entities.check_confidence is 'Raises L9VAL for this field unless the confidence is a number from 0 to 1.';
@@ -15911,7 +15886,7 @@ declare
   is_from_admin boolean;
 begin
   if alias_name = entity_name then
-    perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name', 'alias');
+    perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name');
   end if;
   memory := derived.lock_source_memory(add_alias_from.packet_id);
   is_from_admin := derived.is_from_admin(memory);
@@ -15939,13 +15914,12 @@ begin
   loop
     -- Readers resolve one step only, so an alias of an alias would be found from one end only.
     if conflicting.alias_normalized = alias_name then
-      perform identity.raise_error('L9VAL', format('alias: is already a name of %s', conflicting.entity), 'alias');
+      perform identity.raise_error('L9VAL', format('alias: is already a name of %s', conflicting.entity));
     elsif conflicting.alias_normalized = entity_name then
-      perform identity.raise_error('L9VAL',
-        format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
+      perform identity.raise_error('L9VAL', format('entity: is itself an alias; use the entity %s', conflicting.entity));
     else
       perform identity.raise_error('L9VAL',
-        format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
+        format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias));
     end if;
   end loop;
 
@@ -16064,14 +16038,13 @@ declare
   confirmed public.entity_aliases;
 begin
   if me.role <> 'l9_admin' then
-    perform identity.raise_error('L9SCP', 'alias_id: only administrators confirm aliases', 'alias_id');
+    perform identity.raise_error('L9SCP', 'alias_id: only administrators confirm aliases');
   end if;
   -- The policies of the owner return only aliases that the caller can read.
   select a.* into confirmed from public.entity_aliases a
   where a.alias_id = confirm_alias.alias_id and (a.ttl is null or a.ttl > now()) for update;
   if not found then
-    perform identity.raise_error('L9OWN',
-      format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id), 'alias_id');
+    perform identity.raise_error('L9OWN', format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id));
   end if;
   perform packets.check_scope(confirmed.scope, confirmed.project_id);
   if not confirmed.is_from_admin then
@@ -16097,7 +16070,7 @@ begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
     return;
   elsif jsonb_typeof(envelope -> field) is distinct from 'string' or identity.is_blank(envelope ->> field) then
-    perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field), 'envelope.' || field);
+    perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field));
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
 end $$;
@@ -16114,8 +16087,7 @@ begin
   -- A time names its zone, for which that of the server is no substitute.
   if event_time ~ ':' and event_time !~ '(Z|[+-]\d\d(:?\d\d)?)$'
     or event_time is not null and kinds.field_time(envelope -> 'timestamp') is null then
-    perform identity.raise_error('L9VAL',
-      'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
+    perform identity.raise_error('L9VAL', 'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z');
   end if;
 end $$;
 comment on function events.check_event is 'Checks the envelope of a memory of kind event: event_type is required; agent_id and '
@@ -16130,16 +16102,16 @@ begin
   perform events.check_word_of(envelope, 'agent_id', false);
   if jsonb_typeof(envelope -> 'steps') is distinct from 'array' or jsonb_array_length(envelope -> 'steps') = 0
     or jsonb_path_exists(envelope -> 'steps', 'strict $[*] ? (@.type() != "string" && @.type() != "object")') then
-    perform identity.raise_error('L9VAL', 'envelope.steps: must be a list of at least one text or object', 'envelope.steps');
+    perform identity.raise_error('L9VAL', 'envelope.steps: must be a list of at least one text or object');
   elsif coalesce(jsonb_typeof(envelope -> 'inference_steps'), 'null') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'envelope.inference_steps: must be a list', 'envelope.inference_steps');
+    perform identity.raise_error('L9VAL', 'envelope.inference_steps: must be a list');
   elsif coalesce(jsonb_typeof(envelope -> 'extracted_features'), 'null') not in ('object', 'null') then
-    perform identity.raise_error('L9VAL', 'envelope.extracted_features: must be an object', 'envelope.extracted_features');
+    perform identity.raise_error('L9VAL', 'envelope.extracted_features: must be an object');
   end if;
   foreach field in array array['steps', 'inference_steps'] loop
     if jsonb_typeof(envelope -> field) = 'array' and jsonb_array_length(envelope -> field) > 1000 then
       perform identity.raise_error('L9LIM',
-        format('envelope.%s: at most 1000 items, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
+        format('envelope.%s: at most 1000 items, got %s', field, jsonb_array_length(envelope -> field)));
     end if;
   end loop;
   foreach field in array array['reasoning_tokens', 'decision_tokens'] loop
@@ -16148,19 +16120,17 @@ begin
         and ((envelope ->> field)::numeric < 0 or (envelope ->> field)::numeric % 1 <> 0)
       or jsonb_typeof(envelope -> field) = 'array'
         and jsonb_path_exists(envelope -> field, 'strict $[*] ? (@.type() != "string")') then
-      perform identity.raise_error('L9VAL',
-        format('envelope.%s: must be a whole number of tokens or a list of texts', field), 'envelope.' || field);
+      perform identity.raise_error('L9VAL', format('envelope.%s: must be a whole number of tokens or a list of texts', field));
     elsif jsonb_typeof(envelope -> field) = 'array' and jsonb_array_length(envelope -> field) > 10000 then
       perform identity.raise_error('L9LIM',
-        format('envelope.%s: at most 10000 items, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
+        format('envelope.%s: at most 10000 items, got %s', field, jsonb_array_length(envelope -> field)));
     end if;
   end loop;
   if coalesce(jsonb_typeof(envelope -> 'confidence_scores'), 'null') not in ('object', 'null')
     or jsonb_typeof(envelope -> 'confidence_scores') = 'object' and exists (
       select from jsonb_each(envelope -> 'confidence_scores') as score
       where jsonb_typeof(score.value) <> 'number' or not (score.value #>> '{}')::numeric between 0 and 1) then
-    perform identity.raise_error('L9VAL',
-      'envelope.confidence_scores: must be an object of numbers from 0 to 1', 'envelope.confidence_scores');
+    perform identity.raise_error('L9VAL', 'envelope.confidence_scores: must be an object of numbers from 0 to 1');
   end if;
 end $$;
 comment on function events.check_reasoning is 'Checks the envelope of a memory of kind reasoning_trace: steps is required; '
@@ -16486,7 +16456,7 @@ declare
   ids uuid[] := '{}';
 begin
   if not coalesce(tasks.is_bare(start_task.payload), false) then
-    perform identity.raise_error('L9VAL', 'payload: may hold only numbers, ids and names, at most 4 KiB', 'payload');
+    perform identity.raise_error('L9VAL', 'payload: may hold only numbers, ids and names, at most 4 KiB');
   end if;
   for tenant in
     select t.tenant_id from public.tenants t
@@ -16537,7 +16507,7 @@ declare
   finished integer;
 begin
   if not coalesce(tasks.is_bare(coalesce(result, '{}')), false) then
-    perform identity.raise_error('L9VAL', 'result: may hold only numbers, ids and names, at most 4 KiB', 'result');
+    perform identity.raise_error('L9VAL', 'result: may hold only numbers, ids and names, at most 4 KiB');
   end if;
   update public.tasks t
   set status = case when finish_task.error is null then 'completed' else 'failed' end,
@@ -17264,11 +17234,11 @@ declare
   normalised text := facts.object_text(object);
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', 'object: a value is required that is not blank', 'object');
+    perform identity.raise_error('L9VAL', 'object: a value is required that is not blank');
   end if;
   perform identity.check_bytes(object::text, 8192, 'object'), identity.check_bytes(normalised, 8192, 'object');
   if jsonb_path_exists(object, '$.**{60}') then
-    perform identity.raise_error('L9LIM', 'object: may be nested at most 60 levels deep', 'object');
+    perform identity.raise_error('L9LIM', 'object: may be nested at most 60 levels deep');
   end if;
   perform identity.check_numbers(object, 'object');
   return normalised;
@@ -17375,7 +17345,7 @@ declare
 begin
   perform entities.check_confidence(assert_fact_from.confidence);
   if not isfinite(begins_at) then
-    perform identity.raise_error('L9VAL', 'valid_from: must be a finite point in time', 'valid_from');
+    perform identity.raise_error('L9VAL', 'valid_from: must be a finite point in time');
   end if;
   is_single := facts.lock_facts(key);
   -- Read the clock after taking the lock so that lock order and timestamps agree. Model-extracted facts are dated at the
@@ -17394,7 +17364,7 @@ begin
   end if;
 
   if not isfinite(assert_fact_from.valid_to) or assert_fact_from.valid_to <= begins_at then
-    perform identity.raise_error('L9VAL', 'valid_to: must be a finite point in time after valid_from', 'valid_to');
+    perform identity.raise_error('L9VAL', 'valid_to: must be a finite point in time after valid_from');
   end if;
 
   id := facts.fact_at(key, is_single, begins_at, by_admin);
@@ -17673,7 +17643,7 @@ begin
     select from public.fact_evidence e where e.fact_id = fact.fact_id and e.creator <> me.creator) then
     perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
   elsif fact.retracted_at is not null then
-    perform identity.raise_error('L9VAL', 'fact_id: the fact is already retracted', 'fact_id');
+    perform identity.raise_error('L9VAL', 'fact_id: the fact is already retracted');
   end if;
 
   update public.knowledge_facts f
@@ -17706,7 +17676,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_predicate.is_single_valued is null then
-    perform identity.raise_error('L9VAL', 'is_single_valued: must be true or false', 'is_single_valued');
+    perform identity.raise_error('L9VAL', 'is_single_valued: must be true or false');
   end if;
   perform identity.check_bytes(register_predicate.description, 1000, 'description');
   -- Waits for running assertions of this predicate; later ones see the new registration.
@@ -17751,7 +17721,7 @@ create function facts.check_k(k integer) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if k is null or k not between 1 and facts.max_facts_per_read() then
-    perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()), 'k');
+    perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()));
   end if;
 end $$;
 comment on function facts.check_k is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
@@ -17767,7 +17737,7 @@ begin
   -- Each fact may come with the one that it replaced.
   if octet_length(details::text) > 65536 or cardinality(facts) > 2 * facts.max_facts_per_read() then
     perform identity.raise_error(
-      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', 2 * facts.max_facts_per_read()), 'details');
+      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', 2 * facts.max_facts_per_read()));
   end if;
   perform audit.add_audit_row(
     read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
@@ -18003,7 +17973,7 @@ declare
   row_total bigint;
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000');
   end if;
   -- One run at a time. The select is a statement of its own, so its snapshot includes what a previous run committed.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory access roll-up', 0));
@@ -18140,7 +18110,7 @@ declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: a relationship type is required, such as depends_on', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a relationship type is required, such as depends_on', field));
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;
@@ -18361,7 +18331,7 @@ declare
 begin
   perform entities.check_confidence(relate_from.confidence);
   if source_name = target_name then
-    perform identity.raise_error('L9VAL', 'target: must be another entity than source', 'target');
+    perform identity.raise_error('L9VAL', 'target: must be another entity than source');
   end if;
   perform identity.check_bytes(extractor, 200, 'extracted_by');
   source := derived.lock_source_memory(relate_from.packet_id);
@@ -18413,8 +18383,7 @@ begin
   perform entities.check_name(relate.source, 'source'), entities.check_name(relate.target, 'target');
   perform entities.check_confidence(relate.confidence);
   if entities.normalise_name(relate.target) = any (entities.names_of(relate.source)) then
-    perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity',
-      'target');
+    perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity');
   end if;
   if packet_id is null then
     packet_id := ((public.save_memory(
@@ -18700,11 +18669,11 @@ begin
   perform entities.check_name(explore_graph.entity, 'entity');
   perform entities.check_confidence(explore_graph.min_confidence, 'min_confidence');
   if explore_graph.depth is null or explore_graph.depth not between 1 and 5 then
-    perform identity.raise_error('L9VAL', 'depth: must be from 1 to 5', 'depth');
+    perform identity.raise_error('L9VAL', 'depth: must be from 1 to 5');
   elsif explore_graph."limit" is null or explore_graph."limit" not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 500', 'limit');
+    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 500');
   elsif cardinality(explore_graph.types) > 64 then
-    perform identity.raise_error('L9LIM', 'types: at most 64', 'types');
+    perform identity.raise_error('L9LIM', 'types: at most 64');
   end if;
   walk := graph.walk_graph(
     array[btrim(explore_graph.entity)], explore_graph.depth,
@@ -19260,17 +19229,16 @@ declare
   changed jsonb;
 begin
   if jsonb_typeof(change) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
+    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days');
   end if;
   for days in select d.value from jsonb_each(change) as d where d.value <> 'null' loop
     if jsonb_typeof(days) <> 'number' or days::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500',
-        'half_life_days');
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500');
     end if;
   end loop;
   changed := half_lives || coalesce(jsonb_strip_nulls(change), '{}');
   if octet_length(changed::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
+    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes');
   end if;
   return changed;
 end $$;
@@ -19283,7 +19251,7 @@ declare
 begin
   foreach name in array names loop
     if (settings ->> name)::real not between 0 and 1 then
-      perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
+      perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name));
     end if;
   end loop;
 end $$;
@@ -19296,16 +19264,15 @@ begin
   perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,context_weight,chunk_weight,thread_weight,'
     'next_weight,speaker_boost,common_word_share,min_relevance}');
   if settings.lexical_weight + settings.semantic_weight = 0 then
-    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0',
-      'semantic_weight');
+    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0');
   elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
     and settings.recency_boost + settings.importance_boost <= 0.2001) then
     perform identity.raise_error('L9VAL',
-      'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
+      'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2');
   end if;
   if cardinality(settings.languages) not between 1 and search.max_languages() or not settings.languages <@ words.languages() then
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
-      array_to_string(words.languages(), ', ')), 'languages');
+      array_to_string(words.languages(), ', ')));
   end if;
 end $$;
 comment on function search.check_search_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
@@ -19670,8 +19637,7 @@ begin
           part := search.count_range_of_reasoning_traces(
             owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
         else
-          perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces',
-            'table_name');
+          perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces');
         end case;
         scanned := scanned + part.scanned;
         matches := matches || part.matches;
@@ -19789,7 +19755,7 @@ begin
       max_scanned);
   end if;
   if table_name <> all ('{packet_store,memory_contexts,reasoning_traces}'::text[]) then
-    perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces', 'table_name');
+    perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces');
   end if;
   source.table_name := 'public.' || table_name;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.
@@ -21124,37 +21090,37 @@ create function search.check_search(
 language plpgsql stable set search_path = '' as $$
 begin
   if query is not null and identity.is_blank(query) then
-    perform identity.raise_error('L9VAL', 'query: must not be blank', 'query');
+    perform identity.raise_error('L9VAL', 'query: must not be blank');
   elsif octet_length(query) > 32768 then
-    perform identity.raise_error('L9LIM', format('query: must be at most 32768 bytes, got %s', octet_length(query)), 'query');
+    perform identity.raise_error('L9LIM', format('query: must be at most 32768 bytes, got %s', octet_length(query)));
   elsif query is not null and packet_id is not null then
-    perform identity.raise_error('L9VAL', 'packet_id: must not be given together with a query', 'packet_id');
+    perform identity.raise_error('L9VAL', 'packet_id: must not be given together with a query');
   elsif k is null or k not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100');
   elsif mode is null or mode not in ('hybrid', 'lexical', 'semantic', 'graph') then
-    perform identity.raise_error('L9VAL', 'mode: must be hybrid, lexical, semantic or graph', 'mode');
+    perform identity.raise_error('L9VAL', 'mode: must be hybrid, lexical, semantic or graph');
   elsif mode = 'graph' and packet_id is not null then
     perform identity.raise_error('L9VAL',
-      'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode', 'mode');
+      'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode');
   elsif tags_match is null or tags_match not in ('any', 'all') then
-    perform identity.raise_error('L9VAL', 'tags_match: must be any or all', 'tags_match');
+    perform identity.raise_error('L9VAL', 'tags_match: must be any or all');
   elsif not coalesce(threshold between 0 and 2, true) then
-    perform identity.raise_error('L9VAL', 'threshold: must be a cosine distance from 0 to 2', 'threshold');
+    perform identity.raise_error('L9VAL', 'threshold: must be a cosine distance from 0 to 2');
   elsif not coalesce(min_relevance between 0 and 1, true) then
-    perform identity.raise_error('L9VAL', 'min_relevance: must be from 0 to 1', 'min_relevance');
+    perform identity.raise_error('L9VAL', 'min_relevance: must be from 0 to 1');
   elsif since > until then
-    perform identity.raise_error('L9VAL', 'since: must not be after until', 'since');
+    perform identity.raise_error('L9VAL', 'since: must not be after until');
   elsif max_tokens not between 500 and 1000000 then
-    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000', 'max_tokens');
+    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000');
   elsif as_of > clock_timestamp() then
-    perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
+    perform identity.raise_error('L9VAL', 'as_of: must not be in the future');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM',
-      'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
+      'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together');
   elsif needs_filter and query is null and packet_id is null
     and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
     perform identity.raise_error('L9VAL',
-      'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
+      'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags');
   end if;
 end $$;
 comment on function search.check_search is 'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. '
@@ -21188,8 +21154,7 @@ begin
         when request.vector is null then 'The embedder is not available: searched by words only.'
         else 'The vector of the query is of a model that does not serve: searched by words only.' end;
     elsif extensions.vector_dims(request.vector) <> embeddings.max_dimensions() then
-      perform identity.raise_error(
-        'L9VAL', format('query_vector: must have %s dimensions', embeddings.max_dimensions()), 'query_vector');
+      perform identity.raise_error('L9VAL', format('query_vector: must have %s dimensions', embeddings.max_dimensions()));
     end if;
   end if;
   request.vector := case when request.mode in ('hybrid', 'semantic') then request.vector end;
@@ -21209,8 +21174,7 @@ create function search.query_languages(settings public.search_settings, language
 language plpgsql stable parallel safe set search_path = '' as $$
 begin
   if language <> all (words.languages()) then
-    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')),
-      'language');
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')));
   end if;
   return case when language is null then settings.languages else array[language] end;
 end $$;
@@ -21732,7 +21696,7 @@ language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform search.check_weights(to_jsonb(settings), '{match_weight,recency_weight,proximity_weight,citation_weight}');
   if settings.match_weight + settings.recency_weight + settings.proximity_weight + settings.citation_weight = 0 then
-    perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0', 'match_weight');
+    perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0');
   end if;
 end $$;
 comment on function find.check_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
@@ -22558,7 +22522,7 @@ declare
   ranked find.ranked;
 begin
   if mode is null or mode not in ('auto', 'fast', 'deep') then
-    perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
+    perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep');
   end if;
   if search.is_stale(memory_find.query_vector, memory_find.model, memory_find.retry_for) then
     return row('{}', '{}', '{"retry": "model"}')::public.find_result;
@@ -22633,7 +22597,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if set_world_model_settings.takes_facts is null then
-    perform identity.raise_error('L9VAL', 'takes_facts: must be true or false', 'takes_facts');
+    perform identity.raise_error('L9VAL', 'takes_facts: must be true or false');
   end if;
   insert into public.world_model_settings as s (tenant_id, takes_facts)
   values (admin.target_tenant_id, set_world_model_settings.takes_facts)
@@ -22683,8 +22647,8 @@ declare
   version integer := world_model.lock_world(audience_id);
 begin
   if expected_version <> version then
-    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
-      'Read the world again, then decide.');
+    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version),
+      hint => 'Read the world again, then decide.');
   end if;
   update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
   return version + 1;
@@ -23222,7 +23186,7 @@ declare
 begin
   if unknown_key is not null then
     perform identity.raise_error('L9VAL',
-      format('%s: the key %s is unknown; use %s', field, left(unknown_key, 60), array_to_string(allowed, ', ')), field);
+      format('%s: the key %s is unknown; use %s', field, left(unknown_key, 60), array_to_string(allowed, ', ')));
   end if;
 end $$;
 comment on function world_model.check_keys is 'Raises L9VAL, naming field and allowed keys, if an object has another key.';
@@ -23232,19 +23196,18 @@ create function world_model.check_insight_entity(entity jsonb) returns jsonb
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if jsonb_typeof(entity) <> 'object' or jsonb_typeof(entity -> 'entity_id') is distinct from 'string' then
-    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id',
-      'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id');
   end if;
   perform entities.check_name(entity ->> 'entity_id', 'insight.entities.entity_id');
   perform world_model.check_keys(entity, '{entity_id,entity_type,attributes,confidence,delete}', 'insight.entities');
   if jsonb_typeof(entity -> 'delete') not in ('boolean', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.delete: must be true or false', 'insight.entities.delete');
+    perform identity.raise_error('L9VAL', 'insight.entities.delete: must be true or false');
   elsif jsonb_typeof(entity -> 'entity_type') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.entity_type: must be a text', 'insight.entities.entity_type');
+    perform identity.raise_error('L9VAL', 'insight.entities.entity_type: must be a text');
   elsif jsonb_typeof(entity -> 'attributes') not in ('object', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.attributes: must be an object', 'insight.entities.attributes');
+    perform identity.raise_error('L9VAL', 'insight.entities.attributes: must be an object');
   elsif jsonb_typeof(entity -> 'confidence') not in ('number', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities.confidence: must be from 0 to 1', 'insight.entities.confidence');
+    perform identity.raise_error('L9VAL', 'insight.entities.confidence: must be from 0 to 1');
   end if;
   if jsonb_typeof(entity -> 'entity_type') = 'string' then
     perform entities.check_name(entity ->> 'entity_type', 'insight.entities.entity_type');
@@ -23268,46 +23231,42 @@ declare
   entities jsonb;
 begin
   if insight is null or jsonb_typeof(insight) <> 'object' then
-    perform identity.raise_error('L9VAL', 'insight: must be an object with insight_type, content, confidence and entities',
-      'insight');
+    perform identity.raise_error('L9VAL', 'insight: must be an object with insight_type, content, confidence and entities');
   end if;
   perform identity.check_bytes(insight::text, 262144, 'insight');
   if jsonb_path_exists(insight, '$.**{64}') then
-    perform identity.raise_error('L9LIM', 'insight: at most 64 levels deep', 'insight');
+    perform identity.raise_error('L9LIM', 'insight: at most 64 levels deep');
   end if;
   perform world_model.check_keys(insight, '{insight_id,insight_type,content,confidence,entities}', 'insight');
   if jsonb_typeof(insight -> 'insight_type') is distinct from 'string'
     or insight ->> 'insight_type' !~ packets.kind_pattern() then
     perform identity.raise_error('L9VAL',
-      'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
+      'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters');
   elsif insight ->> 'insight_type' = 'restore' then
-    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is reserved for restore_world()',
-      'insight.insight_type');
+    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is reserved for restore_world()');
   elsif jsonb_typeof(insight -> 'content') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.content: must be a text', 'insight.content');
+    perform identity.raise_error('L9VAL', 'insight.content: must be a text');
   elsif jsonb_typeof(insight -> 'insight_id') not in ('string', 'null')
       or not pg_input_is_valid(insight ->> 'insight_id', 'uuid') then
-    perform identity.raise_error('L9VAL', 'insight.insight_id: must be a uuid', 'insight.insight_id');
+    perform identity.raise_error('L9VAL', 'insight.insight_id: must be a uuid');
   elsif jsonb_typeof(insight -> 'confidence') not in ('number', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.confidence: must be from 0 to 1', 'insight.confidence');
+    perform identity.raise_error('L9VAL', 'insight.confidence: must be from 0 to 1');
   elsif jsonb_typeof(insight -> 'entities') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id',
-      'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id');
   end if;
   perform identity.check_bytes(insight ->> 'content', 65536, 'insight.content');
   perform entities.check_confidence(coalesce((insight ->> 'confidence')::double precision, 1), 'insight.confidence');
 
   entities := coalesce(nullif(insight -> 'entities', 'null'), '[]');
   if jsonb_array_length(entities) > 200 then
-    perform identity.raise_error('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)),
-      'insight.entities');
+    perform identity.raise_error('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)));
   end if;
   entities := coalesce((
     select jsonb_agg(world_model.check_insight_entity(change.entity) order by change.place)
     from jsonb_array_elements(entities) with ordinality as change (entity, place)), '[]');
   if (select count(distinct entities.normalise_name(change.entity ->> 'entity_id')) < count(*)
       from jsonb_array_elements(entities) as change (entity)) then
-    perform identity.raise_error('L9VAL', 'insight.entities: must name each entity only once', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must name each entity only once');
   end if;
   return insight || jsonb_build_object('entities', entities);
 end $$;
@@ -23376,7 +23335,7 @@ begin
   if octet_length(entity.attributes::text) > 65536 then
     perform identity.raise_error('L9LIM',
       format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s',
-        octet_length(entity.attributes::text)), 'insight.entities.attributes');
+        octet_length(entity.attributes::text)));
   end if;
   if entity.entity_row_id is not null then
     update public.world_model_entities e
@@ -23453,7 +23412,7 @@ language plpgsql volatile set search_path = '' as $$
 begin
   perform identity.require_identity();
   if source_packet is null and identity.is_blank(coalesce(world_model.check_insight(insight) ->> 'content', '')) then
-    perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
+    perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given');
   end if;
   return world_model.write_world_update(
     derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
@@ -23485,14 +23444,13 @@ begin
     resolve_world.project_id := packets.project_or_default(resolve_world.project_id, resolve_world.scope);
     -- The error is the same for a scope that does not exist and for one that the caller may not read.
     if scope is null or scope <> all (me.readable_scopes) then
-      perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
+      perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')));
     elsif not identity.has_project(me, project_id) then
-      perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
+      perform identity.raise_error('L9SCP', 'project_id: not one of your projects');
     elsif packets.scope_has_projects(resolve_world.scope) and project_id is null then
-      perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
+      perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope));
     elsif not packets.scope_has_projects(resolve_world.scope) and project_id is not null then
-      perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope),
-        'project_id');
+      perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope));
     end if;
     resolved.scope := resolve_world.scope;
     resolved.project_id := resolve_world.project_id;
@@ -23509,7 +23467,7 @@ begin
     limit 1;
     if not found then
       perform identity.raise_error('L9OWN',
-        format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id), 'audience_id');
+        format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id));
     end if;
   end if;
   resolved.state_version := coalesce((select w.state_version from world_model.worlds w
@@ -23530,7 +23488,7 @@ declare
 begin
   if point is not null and not world_model.is_version_number(point) then
     if not pg_input_is_valid(point, 'uuid') then
-      perform identity.raise_error('L9VAL', format('%s: must be the id of a snapshot or a version', field), field);
+      perform identity.raise_error('L9VAL', format('%s: must be the id of a snapshot or a version', field));
     end if;
     -- The policies of the caller apply to this query.
     select s.audience_id, s.scope, s.project_id, s.state_version, s.snapshot into resolved
@@ -23538,14 +23496,14 @@ begin
     where s.snapshot_id = point::uuid and (resolve_version.audience_id is null or s.audience_id = resolve_version.audience_id);
     if not found then
       perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours, or is of another world', field,
-        point), field);
+        point));
     end if;
     return resolved;
   end if;
   resolved := world_model.resolve_world(scope, project_id, audience_id);
   if point::integer > resolved.state_version then
     perform identity.raise_error('L9VAL',
-      format('%s: at most %s, the current version of the world', field, resolved.state_version), field);
+      format('%s: at most %s, the current version of the world', field, resolved.state_version));
   end if;
   resolved.state_version := coalesce(point::integer, resolved.state_version);
   resolved.versions := world_model.world_lineage(resolved.audience_id, resolved.state_version);
@@ -23599,11 +23557,11 @@ begin
   entity_ids := identity.given_list(entity_ids);
   entity_type := identity.given_text(get_world_model.entity_type);
   if max_entities is null or max_entities not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_entities: must be from 1 to 1000', 'max_entities');
+    perform identity.raise_error('L9VAL', 'max_entities: must be from 1 to 1000');
   elsif cardinality(entity_ids) > 1000 then
-    perform identity.raise_error('L9LIM', format('entity_ids: at most 1000, got %s', cardinality(entity_ids)), 'entity_ids');
+    perform identity.raise_error('L9LIM', format('entity_ids: at most 1000, got %s', cardinality(entity_ids)));
   elsif get_world_model.version < 0 then
-    perform identity.raise_error('L9VAL', 'version: must be 0 or more', 'version');
+    perform identity.raise_error('L9VAL', 'version: must be 0 or more');
   end if;
   wanted_keys := case when entity_ids is not null then array(select entities.normalise_name(i.id)
     from unnest(entity_ids) as i (id)) end;
@@ -23741,7 +23699,7 @@ declare
   differences public.world_difference[];
 begin
   if a is null then
-    perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version', 'a');
+    perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version');
   end if;
   -- If one of the two is a snapshot, the other one is a version of its world.
   if b_is_snapshot then
@@ -23805,20 +23763,18 @@ begin
   if world_model.is_version_number(snapshot) then
     target_version := snapshot::integer;
     if target_version >= version then
-      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1),
-        'snapshot');
+      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1));
     end if;
     lineage := world_model.world_lineage(world, target_version);
   else
     if snapshot is null or not pg_input_is_valid(snapshot, 'uuid') then
-      perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
+      perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version');
     end if;
     select s.state_version, s.snapshot into target_version, lineage from public.world_model_snapshots s
     where s.snapshot_id = write_world_restore.snapshot::uuid and s.audience_id = world and (s.ttl is null or s.ttl > now());
     if not found then
       perform identity.raise_error('L9OWN',
-        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot),
-        'snapshot');
+        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot));
     end if;
   end if;
   if not derived.is_from_admin(source) then
@@ -23849,14 +23805,14 @@ declare
 begin
   perform identity.require_identity();
   if snapshot is null then
-    perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
+    perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version');
   end if;
   if source_packet is null then
     target := world_model.resolve_version(snapshot, 'snapshot', scope, project_id);
     if target.audience_id <> (world_model.resolve_world(target.scope, target.project_id)).audience_id then
       perform identity.raise_error('L9VAL',
         'source_packet: required, since the snapshot is of the world of another org or user; '
-        'name a memory of theirs that gives the reason', 'source_packet');
+        'name a memory of theirs that gives the reason');
     end if;
   end if;
   return world_model.write_world_restore(
@@ -24023,7 +23979,7 @@ language plpgsql security definer set search_path = '' as $$
 begin
   if new.extracted_by is null and not world_model.takes_facts(new.tenant_id) then
     perform identity.raise_error('L9VAL',
-      'into_world: this tenant keeps facts out of its world model (set_world_model_settings)', 'into_world');
+      'into_world: this tenant keeps facts out of its world model (set_world_model_settings)');
   end if;
   -- A new fact is not current yet; the update that makes it so is followed.
   perform world_model.follow_facts(array[new.fact_id]);
@@ -24171,7 +24127,7 @@ create function reflection.check_choice(value text, choices text[], field text) 
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if value is null or value <> all (choices) then
-    perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(choices, ', ')), field);
+    perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(choices, ', ')));
   end if;
 end $$;
 comment on function reflection.check_choice is 'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
@@ -24186,7 +24142,7 @@ begin
   perform identity.check_bytes(context, reflection.max_text_bytes(), 'context');
   if cardinality(entities) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
-      format('entities: at most %s, got %s', reflection.max_list_length(), cardinality(entities)), 'entities');
+      format('entities: at most %s, got %s', reflection.max_list_length(), cardinality(entities)));
   end if;
   names := entities.check_names(entities, 'entities');
 end $$;
@@ -24302,7 +24258,7 @@ begin
     priority := bounds.max_priority;
   end if;
   if source.packet_type <> 'reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection');
   end if;
   -- Context and entities are those of whoever wrote the text.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
@@ -24316,7 +24272,7 @@ begin
   if not reflection.can_reinforce((result.reflection).reflection_type, store_reflection.type) then
     perform identity.raise_error('L9VAL', format(
       'content: this text is already saved as a %s; use another text for a %s',
-      (result.reflection).reflection_type, store_reflection.type), 'content');
+      (result.reflection).reflection_type, store_reflection.type));
   end if;
   insert into reflection.attestations as a (reflection_id, agent, confidence, priority)
   values ((result.reflection).reflection_id, derived.agent_for(source), store_reflection.confidence, store_reflection.priority)
@@ -24394,7 +24350,7 @@ declare
 begin
   perform reflection.check_reflection(wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
   if reflect.expires_at <= now() then
-    perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
+    perform identity.raise_error('L9VAL', 'expires_at: must be in the future');
   end if;
   project_id := packets.project_or_default(reflect.project_id, target_scope);
   target_branch := packets.branch_or_default(reflect.branch, reflect.project_id);
@@ -24802,11 +24758,11 @@ language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if cardinality(texts) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
-      format('%s: at most %s, got %s', field, reflection.max_list_length(), cardinality(texts)), field);
+      format('%s: at most %s, got %s', field, reflection.max_list_length(), cardinality(texts)));
   elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > reflection.max_text_bytes()) then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()));
   elsif exists (select from unnest(texts) as t (text) where identity.is_blank(coalesce(t.text, ''))) then
-    perform identity.raise_error('L9VAL', format('%s: no text may be blank', field), field);
+    perform identity.raise_error('L9VAL', format('%s: no text may be blank', field));
   end if;
 end $$;
 comment on function reflection.check_texts is 'Raises unless the list has at most 64 texts of 1 byte to 8 KiB each.';
@@ -24818,17 +24774,16 @@ begin
     return;
   elsif jsonb_typeof(metrics) <> 'object' then
     perform identity.raise_error('L9VAL', format('%s: must be an object of names and numbers or texts, such as {"tests": 212}',
-      field), field);
+      field));
   elsif (select count(*) from jsonb_object_keys(metrics)) > reflection.max_list_length() then
-    perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()));
   elsif exists (
     select from jsonb_each(metrics) as m (name, value)
     where identity.is_blank(m.name) or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
-    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field),
-      field);
+    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field));
   elsif exists (
     select from jsonb_each_text(metrics) as m (name, value) where octet_length(m.value) > reflection.max_text_bytes()) then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()));
   end if;
   perform identity.check_numbers(metrics, field);
 end $$;
@@ -24840,15 +24795,14 @@ create function reflection.check_task(
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if task_id is null or identity.is_blank(task_id) then
-    perform identity.raise_error('L9VAL', 'task_id: required', 'task_id');
+    perform identity.raise_error('L9VAL', 'task_id: required');
   elsif description is null or identity.is_blank(description) then
-    perform identity.raise_error('L9VAL', 'description: required', 'description');
+    perform identity.raise_error('L9VAL', 'description: required');
   elsif not (execution_time_ms >= 0 and execution_time_ms < 'infinity') then
-    perform identity.raise_error('L9VAL', 'execution_time_ms: must be a finite number of 0 or more', 'execution_time_ms');
+    perform identity.raise_error('L9VAL', 'execution_time_ms: must be a finite number of 0 or more');
   elsif cardinality(related_decisions) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
-      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)),
-      'related_decisions');
+      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)));
   end if;
   perform identity.check_bytes(task_id, 200, 'task_id'), identity.check_bytes(description, 65536, 'description');
   perform reflection.check_choice(outcome, reflection.task_outcomes(), 'outcome');
@@ -24866,7 +24820,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if identity.is_blank(task_id) then
-    perform identity.raise_error('L9VAL', 'task_id: must not be blank', 'task_id');
+    perform identity.raise_error('L9VAL', 'task_id: must not be blank');
   end if;
   perform packets.check_scope(scope, project_id);
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
@@ -24917,11 +24871,10 @@ begin
   if not all_readable then
     -- Otherwise the row would show its readers the id of a memory that they may not know of.
     perform identity.raise_error('L9VAL',
-      format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
+      format('%s: names a memory that not every reader of scope %s may read', field, source.scope));
   end if;
   if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field),
-      field);
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field));
   end if;
 end $$;
 comment on function reflection.check_references is 'Raises L9OWN unless the caller may read all of these memories, and L9VAL if '
@@ -24948,7 +24901,7 @@ declare
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind task_reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind task_reflection');
   elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   end if;
@@ -24976,8 +24929,7 @@ begin
     updated_at = clock_timestamp()
   where t.task_id = excluded.task_id returning t.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words',
-      'description');
+    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words');
   end if;
   return saved;
 end $$;
@@ -25128,7 +25080,7 @@ begin
   begin
     perform reflection.link_lesson(task.task_reflection_id, link_to_task.reflection_id);
   exception when sqlstate 'L9OWN' then
-    perform identity.raise_error('L9OWN', 'task_id: this task is another agent''s', 'task_id');
+    perform identity.raise_error('L9OWN', 'task_id: this task is another agent''s');
   end;
 end $$;
 comment on function reflection.link_to_task is 'Links a lesson to the task of this id in the caller''s audience: its owner, in '
@@ -25368,11 +25320,10 @@ declare
   tenants uuid[];
 begin
   if coalesce(cardinality(ids), 0) = 0 or array_position(ids, null) is not null then
-    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on',
-      'source_packet_ids');
+    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on');
   elsif cardinality(ids) > summaries.max_sources() then
     perform identity.raise_error('L9LIM',
-      format('source_packet_ids: at most %s, got %s', summaries.max_sources(), cardinality(ids)), 'source_packet_ids');
+      format('source_packet_ids: at most %s, got %s', summaries.max_sources(), cardinality(ids)));
   end if;
   -- The lock makes a concurrent transaction that moves a source wait, so that it then finds the summary and deletes it.
   perform from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p) order by p.packet_id for share;
@@ -25386,13 +25337,11 @@ begin
     audience.coverage_end, audience.sources_saved_until
   from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error(
-      'L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours', 'source_packet_ids');
+    perform identity.raise_error('L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
       'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; '
-      'summarise each separately',
-      'source_packet_ids');
+      'summarise each separately');
   end if;
   audience.tenant_id := tenants[1];
   audience.project_id := projects[1];
@@ -25410,7 +25359,7 @@ begin
     perform identity.raise_error('L9VAL', format(
       'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; '
       'summarise each scope separately',
-      array_to_string(scopes, ', ')), 'source_packet_ids');
+      array_to_string(scopes, ', ')));
   end if;
   return audience;
 end $$;
@@ -25440,7 +25389,7 @@ begin
   -- If the memory is a summary itself, all its new readers must be able to read all its sources.
   if cardinality(sources) > 0 and summaries.is_audience_within(new, summaries.audience_of_sources(sources)) is not true then
     perform identity.raise_error('L9VAL',
-      'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'scope');
+      'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists');
   end if;
   perform summaries.delete_summaries(array(
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
@@ -25474,9 +25423,9 @@ language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform reflection.check_choice(scope_type, summaries.scope_types(), 'scope_type');
   if scope_value is null or identity.is_blank(scope_value) then
-    perform identity.raise_error('L9VAL', 'scope_value: required, the id or name of the thread, agent, topic, …', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: required, the id or name of the thread, agent, topic, …');
   elsif summary_text is null or identity.is_blank(summary_text) then
-    perform identity.raise_error('L9VAL', 'summary_text: must not be blank', 'summary_text');
+    perform identity.raise_error('L9VAL', 'summary_text: must not be blank');
   end if;
   perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'),
     identity.check_bytes(summary_text, 262144, 'summary_text');
@@ -25505,14 +25454,12 @@ begin
     store_summary_row.scope_type, store_summary_row.scope_value, source.envelope ->> 'content', store_summary_row.key_facts,
     store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
   if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
-    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources',
-      'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources');
   elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   elsif summaries.is_audience_within(source, audience) is not true then
     perform identity.raise_error('L9VAL',
-      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists',
-      'source_packet');
+      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists');
   end if;
 
   insert into public.memory_summaries (
@@ -25525,7 +25472,7 @@ begin
     audience.coverage_start, audience.coverage_end, audience.sources_saved_until, store_summary_row.valid_until)
   on conflict do nothing returning memory_summaries.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'scope_value: already has a summary, or source_packet already is one', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: already has a summary, or source_packet already is one');
   end if;
   insert into public.memory_summary_sources (summary_packet, packet_id, tenant_id)
   select distinct saved.source_packet, i.id, saved.tenant_id from unnest(store_summary_row.source_packet_ids) as i (id);
@@ -25572,14 +25519,14 @@ begin
     save_summary.scope_type, save_summary.scope_value, summary_text, save_summary.key_facts, save_summary.key_entities,
     save_summary.key_decisions, wanted_confidence);
   if save_summary.valid_until <= now() then
-    perform identity.raise_error('L9VAL', 'valid_until: must be in the future', 'valid_until');
+    perform identity.raise_error('L9VAL', 'valid_until: must be in the future');
   end if;
   audience := summaries.audience_of_sources(source_packet_ids);
   if audience.org_id <> me.org_id or audience.user_id <> me.user_id
     or audience.org_id is not null and me.org_id is null or audience.user_id is not null and me.user_id is null then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the summary',
-      'source_packet_ids');
+      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the '
+      'summary');
   end if;
   perform packets.check_scope(audience.scope, audience.project_id);
 
@@ -25593,13 +25540,11 @@ begin
     and s.scope_type = save_summary.scope_type and s.scope_value = save_summary.scope_value;
   if former_packet = any (source_packet_ids) then
     perform identity.raise_error(
-      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead',
-      'source_packet_ids');
+      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead');
   elsif former_packet is not null then
     delete from public.packet_store p where p.packet_id = former_packet;
     if not found then
-      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace',
-        'scope_value');
+      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace');
     end if;
   end if;
 
@@ -25755,11 +25700,11 @@ begin
     perform reflection.check_choice(one_type, summaries.scope_types(), 'scope_types');
   end loop;
   if min_packets < 1 then
-    perform identity.raise_error('L9VAL', 'min_packets: must be 1 or more', 'min_packets');
+    perform identity.raise_error('L9VAL', 'min_packets: must be 1 or more');
   elsif max_sources is null or max_sources not between 1 and summaries.max_sources() then
-    perform identity.raise_error('L9VAL', format('max_sources: must be from 1 to %s', summaries.max_sources()), 'max_sources');
+    perform identity.raise_error('L9VAL', format('max_sources: must be from 1 to %s', summaries.max_sources()));
   elsif k is null or k not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100');
   end if;
   project_id := nullif(project_id, '');
   return query
@@ -25845,9 +25790,9 @@ begin
     result.status := 'saved';
     return result;
   elsif max_tokens is null or max_tokens not between 500 and 1000000 then
-    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000', 'max_tokens');
+    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000');
   elsif k is null or k not between 1 and 20 then
-    perform identity.raise_error('L9VAL', 'k: must be from 1 to 20', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 20');
   end if;
 
   select coalesce(jsonb_agg(
@@ -25908,7 +25853,7 @@ declare
   packet_id uuid;
 begin
   if identity.current_role_name() <> 'l9_worker' then
-    perform identity.raise_error('L9SCP', 'store_summary: only background jobs may call it; call save_summary()');
+    perform identity.raise_error('L9SCP', 'store_summary: only background jobs may call it; call save_summary()', '');
   end if;
   perform summaries.check_summary(
     store_summary.scope_type, store_summary.scope_value, summary_text, store_summary.key_facts, store_summary.key_entities,
@@ -25935,7 +25880,7 @@ begin
     audience.tenant_id, audience.org_id, audience.user_id, clock_timestamp(), clock_timestamp(), clock_timestamp())
   on conflict do nothing returning p.packet_id into packet_id;
   if packet_id is null then
-    perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary with the same text exists', 'summary_text');
+    perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary with the same text exists');
   end if;
   return summaries.store_summary_row(
     packet_id, store_summary.scope_type, store_summary.scope_value, source_packet_ids, store_summary.key_facts,
@@ -26021,21 +25966,19 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if cardinality(set_extraction_settings.kinds) > 64 then
-    perform identity.raise_error('L9LIM', 'kinds: at most 64', 'kinds');
+    perform identity.raise_error('L9LIM', 'kinds: at most 64');
   elsif not extraction.are_kinds(set_extraction_settings.kinds) then
-    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each',
-      'kinds');
+    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each');
   elsif cardinality(set_extraction_settings.scopes) > 64 then
-    perform identity.raise_error('L9LIM', 'scopes: at most 64', 'scopes');
+    perform identity.raise_error('L9LIM', 'scopes: at most 64');
   elsif not extraction.is_budget(set_extraction_settings.tokens_per_day) then
-    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12',
-      'tokens_per_day');
+    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12');
   end if;
   select n.scope into unknown_scope
   from unnest(set_extraction_settings.scopes) as n (scope)
   where not exists (select from public.scopes s where s.tenant_id = admin.target_tenant_id and s.scope = n.scope) limit 1;
   if found then
-    perform identity.raise_error('L9VAL', 'scopes: must be existing scopes of the tenant', 'scopes');
+    perform identity.raise_error('L9VAL', 'scopes: must be existing scopes of the tenant');
   end if;
 
   insert into public.extraction_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
@@ -26399,7 +26342,7 @@ declare
   is_fit boolean;
 begin
   if coalesce(btrim(store_extraction.model), '') = '' or octet_length(store_extraction.model) > 200 then
-    perform identity.raise_error('L9VAL', 'model: a name of at most 200 bytes is required', 'model');
+    perform identity.raise_error('L9VAL', 'model: a name of at most 200 bytes is required');
   end if;
   select p.* into source from public.packet_store p
   where p.packet_id = store_extraction.packet_id and p.content_hash = store_extraction.content_hash
@@ -26825,7 +26768,7 @@ begin
   end if;
   answer.role := access.get_actor_role(answer.tenant_id, explain_access.caller);
   if answer.role is null then
-    perform identity.raise_error('L9VAL', 'caller: no such actor in this tenant', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no such actor in this tenant');
   end if;
   subject := access.get_identity_with_claims(
     answer.tenant_id, explain_access.caller, explain_access.org_id, explain_access.user_id,
@@ -26901,7 +26844,7 @@ create function archive.hash_of(pointer text) returns bytea
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if pointer is null or pointer !~ '^cascade://[0-9a-f]{64}$' then
-    perform identity.raise_error('L9VAL', 'pointer: must be cascade:// and 64 hexadecimal digits', 'pointer');
+    perform identity.raise_error('L9VAL', 'pointer: must be cascade:// and 64 hexadecimal digits');
   end if;
   return decode(substr(pointer, 11), 'hex');
 end $$;
@@ -26946,10 +26889,9 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if (set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[]) is not true then
-    perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one', 'archive_fields');
+    perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one');
   elsif 'tool_calls' = any (set_archive_settings.archive_fields) and 'messages' <> all (set_archive_settings.archive_fields) then
-    perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too',
-      'archive_fields');
+    perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too');
   end if;
   insert into public.archive_settings as s (tenant_id, archive_fields)
   values (admin.target_tenant_id, set_archive_settings.archive_fields)
@@ -26988,7 +26930,7 @@ declare
   messages jsonb := session -> 'messages';
 begin
   if session is null or jsonb_typeof(session) <> 'object' then
-    perform identity.raise_error('L9VAL', 'session: must be an object', 'session');
+    perform identity.raise_error('L9VAL', 'session: must be an object');
   elsif identity.is_blank(coalesce(session ->> 'session_id', '')) or jsonb_typeof(session -> 'session_id') <> 'string'
     or octet_length(session ->> 'session_id') > 200 then
     perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');
@@ -27283,10 +27225,10 @@ begin
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
   answer.document := document::text;
   if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
-    perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
+    perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()));
   elsif octet_length(answer.document) > archive.max_session_bytes() then
     perform identity.raise_error('L9LIM',
-      format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)), 'session');
+      format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)));
   end if;
   answer.redacted := 0;
   if redact then
@@ -27336,7 +27278,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform archive.own_prepared(put_archive_blob.archive_id);
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
-    perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
+    perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1');
   end if;
   -- The table compares the bytes with their hash.
   insert into public.archive_blobs as b (archive_id, content_hash, blob)
@@ -27354,7 +27296,7 @@ begin
   if octet_length(announce_archive_blob.content_hash) is distinct from 32
     or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
-    perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
+    perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed');
   end if;
   -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.
   insert into archive.pending_deletions as d (archive_id, connector, content_hash, entered_at, due_at)
@@ -27377,10 +27319,9 @@ begin
   select a.* into restored
   from public.session_archives a where a.archive_id = restore_archive_blob.archive_id and 'postgres' = any (a.connectors);
   if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours',
-      'archive_id');
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours');
   elsif restored.content_hash is distinct from sha256(restore_archive_blob.blob) then
-    perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive', 'blob');
+    perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive');
   end if;
   insert into public.archive_blobs as b (archive_id, content_hash, blob)
   values (restored.archive_id, restored.content_hash, restore_archive_blob.blob)
@@ -27453,7 +27394,7 @@ begin
   where p.archive_id = own_prepared.archive_id and p.acting_tenant_id = me.tenant_id and p.caller = me.caller
     and p.acting_user_id is not distinct from me.user_id and p.prepared_at > clock_timestamp() - archive.lasting();
   if not found then
-    perform identity.raise_error('L9VAL', 'archive_id: must be a session that you prepared within the last hour', 'archive_id');
+    perform identity.raise_error('L9VAL', 'archive_id: must be a session that you prepared within the last hour');
   end if;
   return prepared;
 end $$;
@@ -27473,12 +27414,12 @@ begin
   if source.packet_type <> 'session' or source.scope <> prepared.scope or source.project_id is distinct from prepared.project_id
     or source.metadata ->> 'creator' <> me.creator then
     perform identity.raise_error('L9VAL',
-      'packet_id: must be your memory of kind session in the scope and project of the archive', 'packet_id');
+      'packet_id: must be your memory of kind session in the scope and project of the archive');
   elsif octet_length(content_hash) is distinct from 32 or octet_length(fingerprint) is distinct from 32
     or octet_length(wrapped_key) is distinct from 60 or coalesce(cardinality(connectors), 0) not between 1 and 8
     or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
-    perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
+    perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed');
   elsif exists (
     select from unnest(connectors) as c (name)
     where not case c.name
@@ -27491,7 +27432,7 @@ begin
         where d.archive_id = store_session_archive.archive_id and d.content_hash = store_session_archive.content_hash
           and d.connector = c.name) end) then
     -- Only what was stored for this archive counts, so that this tells nothing of the bytes of others.
-    perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
+    perform identity.raise_error('L9VAL', 'blob: must be stored before its archive');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
   delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
@@ -27667,7 +27608,7 @@ begin
   -- The key was chosen at random, so another archive that names this hash is a copy, and was entered later.
   order by a.stored_at, a.archive_id limit 1;
   if not found then
-    perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
+    perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours');
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors,
     found_one.key_id, w.wrapped_key,
@@ -27700,7 +27641,7 @@ declare
 begin
   select a.* into noted from public.session_archives a where a.archive_id = note_verification.archive_id;
   if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours');
   elsif problem is null then
     if not archive.may_keep(noted, me) then
       return false;
@@ -27708,9 +27649,9 @@ begin
     update public.session_archives a set verified_at = clock_timestamp(), verified_by = me.creator
     where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
-    perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
+    perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key');
   elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
-    perform identity.raise_error('L9VAL', 'connector: must be the name of a store', 'connector');
+    perform identity.raise_error('L9VAL', 'connector: must be the name of a store');
   else
     perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
       jsonb_strip_nulls(jsonb_build_object('pointer', noted.pointer, 'problem', problem, 'connector', connector)), 'L9INT');
@@ -27733,11 +27674,11 @@ declare
 begin
   if coalesce(cardinality(name_copies.connectors), 0) not between 1 and 8
     or exists (select from unnest(name_copies.connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
-    perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores', 'connectors');
+    perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores');
   end if;
   select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;
   if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours');
   elsif not archive.may_keep(named, me) then
     return false;
   elsif named.connectors = name_copies.connectors then
@@ -27783,9 +27724,9 @@ begin
   tags := identity.given_list(tags);
   session_id := identity.given_text(session_id);
   if "limit" is null or "limit" not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
+    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100');
   elsif since > until then
-    perform identity.raise_error('L9VAL', 'since: must not be after until', 'since');
+    perform identity.raise_error('L9VAL', 'since: must not be after until');
   end if;
   if nullif(btrim(query), '') is not null then
     -- The memories of kind session are searched, so that ranking, audit and access log are those of every search.
@@ -27864,7 +27805,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
-    perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
+    perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-');
   end if;
   update public.session_archives a set key_id = replace_key.key_id
   where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id returning a.* into replaced;
@@ -28031,11 +27972,11 @@ begin
   perform administration.require_whole_token(admin);
   if set_storage_price.connector is null or set_storage_price.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL',
-      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters');
   elsif set_storage_price.currency is null or set_storage_price.currency !~ '^[A-Z]{3,8}$' then
-    perform identity.raise_error('L9VAL', 'currency: must be a code of 3 to 8 capitals, such as EUR', 'currency');
+    perform identity.raise_error('L9VAL', 'currency: must be a code of 3 to 8 capitals, such as EUR');
   elsif set_storage_price.priced_on not between '2000-01-01' and '9999-12-31' then
-    perform identity.raise_error('L9VAL', 'priced_on: must be a day from 2000-01-01 to 9999-12-31', 'priced_on');
+    perform identity.raise_error('L9VAL', 'priced_on: must be a day from 2000-01-01 to 9999-12-31');
   end if;
   select p.name into field
   from (values
@@ -28044,7 +27985,7 @@ begin
     ('per_object_once', set_storage_price.per_object_once)) as p (name, price)
   where p.price not between 0 and 1000000 limit 1;
   if found then
-    perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1000000', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1000000', field));
   end if;
   perform identity.check_bytes(set_storage_price.price_list, 500, 'price_list');
 
@@ -28097,17 +28038,17 @@ begin
   perform identity.require_identity();
   if estimate_storage_cost.pointer is not null then
     if estimate_storage_cost.bytes is not null then
-      perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
+      perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both');
     end if;
     select a.* into archived from public.session_archives a
     where a.content_hash = archive.hash_of(estimate_storage_cost.pointer) order by a.stored_at, a.archive_id limit 1;
     if not found then
-      perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
+      perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours');
     end if;
   end if;
   estimate_storage_cost.bytes := coalesce(estimate_storage_cost.bytes, archived.size);
   if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
-    perform identity.raise_error('L9VAL', 'bytes: must be from 0 to 10^15', 'bytes');
+    perform identity.raise_error('L9VAL', 'bytes: must be from 0 to 10^15');
   end if;
   estimate.bytes := estimate_storage_cost.bytes;
   estimate.redundancy := coalesce(estimate_storage_cost.redundancy, archived.redundancy, 1);
@@ -28115,10 +28056,10 @@ begin
   estimate.disclaimer :=
     'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
   if estimate.redundancy not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
+    perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100');
   elsif estimate.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL',
-      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters');
   end if;
   perform audit.audit_read(
     'STATS', jsonb_strip_nulls(jsonb_build_object('function', 'estimate_storage_cost', 'pointer', archived.pointer)),
@@ -28211,7 +28152,7 @@ create function views.check_page(k integer) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if k is null or k not between 1 and 500 then
-    perform identity.raise_error('L9LIM', 'k: must be from 1 to 500', 'k');
+    perform identity.raise_error('L9LIM', 'k: must be from 1 to 500');
   end if;
 end $$;
 comment on function views.check_page is 'Raises L9LIM unless k is from 1 to 500.';
@@ -28756,9 +28697,9 @@ declare
 begin
   perform identity.require_identity();
   if trace_of.trace_id is null or octet_length(trace_of.trace_id) not between 1 and packets.max_reference_bytes() then
-    perform identity.raise_error('L9VAL', 'trace_id: must be a text of 1 to 200 bytes', 'trace_id');
+    perform identity.raise_error('L9VAL', 'trace_id: must be a text of 1 to 200 bytes');
   elsif max_rows is null or max_rows not between 1 and 10000 then
-    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 10000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 10000');
   end if;
   with saved as materialized (
     select p.packet_id, p.created_at, p.packet_type, p.metadata ->> 'creator' as creator, p.project_id, p.scope, p.correlation_id,
@@ -29384,7 +29325,7 @@ create function forgetting.check_erasure_reason(reason text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if reason is null or identity.is_blank(reason) then
-    perform identity.raise_error('L9VAL', 'reason: required, the reason for the erasure; the tombstone keeps it', 'reason');
+    perform identity.raise_error('L9VAL', 'reason: required, the reason for the erasure; the tombstone keeps it');
   end if;
   perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');
 end $$;
@@ -29467,15 +29408,15 @@ declare
 begin
   perform forgetting.check_erasure_reason(reason);
   if user_id is null then
-    perform identity.raise_error('L9VAL', 'user_id: required, the user whose memories are to be erased', 'user_id');
+    perform identity.raise_error('L9VAL', 'user_id: required, the user whose memories are to be erased');
   elsif target_tenant <> all (forgetting.administered_tenants()) then
-    perform identity.raise_error('L9SCP', 'tenant_id: you may not erase in this tenant', 'tenant_id');
+    perform identity.raise_error('L9SCP', 'tenant_id: you may not erase in this tenant');
   elsif not forgetting.is_unrestricted_operator(me) and (
     not '*' = any (me.projects)
     or exists (select from public.scopes s where s.tenant_id = target_tenant and s.scope <> all (me.writable_scopes))
   ) then
     perform identity.raise_error('L9SCP',
-      'erase_subject: your token must cover every scope and project of the tenant, so that nothing is left behind');
+      'erase_subject: your token must cover every scope and project of the tenant, so that nothing is left behind', '');
   end if;
 
   perform forgetting.mark_erased(erasure_id, reason, array(
@@ -29568,13 +29509,13 @@ declare
 begin
   perform secrets.require_scanner();
   if max_rows not between 1 and 10000 then
-    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 10000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 10000');
   elsif from_row is not null and not pg_input_is_valid(from_row, 'uuid') then
-    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
+    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before');
   end if;
   select g.* into scanned from secrets.guarded_tables() g where g.table_name >= from_table order by g.table_name limit 1;
   if not found then
-    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
+    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before');
   end if;
   -- Several versions have the packet_id of their memory: a step takes all of the last one.
   execute format($sql$

@@ -28,7 +28,7 @@ begin
       where not identity.is_exact_number(numbers.number)) then
     perform identity.raise_error('L9VAL',
       format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text',
-        field), field);
+        field));
   end if;
 end $$;
 comment on function identity.check_numbers is 'Raises L9VAL for this field if the value holds a number that its readers would '

@@ -63,9 +63,9 @@ begin
   where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
   if not found then
     perform identity.raise_error('L9VAL',
-      'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
+      'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column');
   elsif from_month is null or months is null or months not between 1 and 120 then
-    perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
+    perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date');
   end if;
 
   if to_regclass(format('partitions.%I', table_name || '_default')) is null then
@@ -104,9 +104,9 @@ begin
     select from pg_inherits i
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
     perform identity.raise_error('L9VAL',
-      format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
+      format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)));
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
-    perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
+    perform identity.raise_error('L9VAL', 'month: must be a past month');
   end if;
   return partition;
 end $$;

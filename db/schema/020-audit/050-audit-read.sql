@@ -21,12 +21,12 @@ declare
 begin
   perform identity.require_identity();
   if operation not in ('SEARCH', 'READ', 'STATS') then
-    perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
+    perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS');
   end if;
   -- A list of ids may be long: all that were shown are recorded.
   if octet_length((details - 'ids')::text) > 65536 or octet_length((details -> 'ids')::text) > 4194304
     or octet_length(query) > 32768 then
-    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768', 'details');
+    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768');
   end if;
   perform audit.add_audit_row(
     audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63),

@@ -62,7 +62,7 @@ create function audit.seal_audit(max_rows integer default 10000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000');
   end if;
   -- The lock serialises sealing. A caller that had to wait sees the other seal, because each statement takes a new snapshot.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));

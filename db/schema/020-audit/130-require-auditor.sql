@@ -9,7 +9,7 @@ begin
   if identity.current_role_name() = any (identity.caller_roles() || 'l9_worker'::text) then
     me := identity.require_identity();
     if me.role not in ('l9_admin', 'l9_platform_admin') then
-      perform identity.raise_error('L9SCP', pg_catalog.format('%s: only administrators can call this', function_name));
+      perform identity.raise_error('L9SCP', pg_catalog.format('%s: only administrators can call this', function_name), '');
     end if;
   end if;
   return me;

@@ -111,9 +111,9 @@ begin
     only_tenant := me.tenant_id;
   end if;
   if head !~ '^[0-9a-f]{64}$' then
-    perform identity.raise_error('L9VAL', 'head: must be 64 hexadecimal digits, as audit_head returns them', 'head');
+    perform identity.raise_error('L9VAL', 'head: must be 64 hexadecimal digits, as audit_head returns them');
   elsif max_rows < 1 then
-    perform identity.raise_error('L9VAL', 'max_rows: at least 1', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: at least 1');
   end if;
 
   result := row(true, 0, 0, null, case when only_tenant is null then 0 end, null, null, null, null, null, true);

@@ -24,7 +24,7 @@ begin
   from public.audit_log a
   where a.occurred_at >= detached.month::timestamptz and a.occurred_at < detached.month::timestamptz + interval '1 month';
   if not is_sealed then
-    perform identity.raise_error('L9VAL', 'month: some of its rows are not sealed yet; try again in a minute', 'month');
+    perform identity.raise_error('L9VAL', 'month: some of its rows are not sealed yet; try again in a minute');
   end if;
   select coalesce(array_agg(c.seal_id order by c.seal_id), '{}'), coalesce(array_agg(c.n order by c.seal_id), '{}')
   into detached.seal_ids, detached.seal_rows

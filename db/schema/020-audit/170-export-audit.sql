@@ -13,9 +13,9 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if me.role not in ('l9_admin', 'l9_platform_admin') then
-    perform identity.raise_error('L9SCP', 'export_audit: only administrators can call this');
+    perform identity.raise_error('L9SCP', 'export_audit: only administrators can call this', '');
   elsif octet_length(details::text) > 4096 then
-    perform identity.raise_error('L9LIM', 'details: at most 4096 bytes', 'details');
+    perform identity.raise_error('L9LIM', 'details: at most 4096 bytes');
   end if;
   perform audit.write_audit('EXPORT', 'audit_log', details => details - 'org_id' - 'user_id');
 end $$;
@@ -34,12 +34,12 @@ declare
 begin
   perform identity.require_identity();
   if page_size is null or page_size not between 1 and 5000 then
-    perform identity.raise_error('L9VAL', 'page_size: from 1 to 5000', 'page_size');
+    perform identity.raise_error('L9VAL', 'page_size: from 1 to 5000');
   end if;
   if after is not null then
     if after !~ '^\S+Z_[0-9a-f-]{36}$' or not pg_input_is_valid(split_part(after, '_', 1), 'timestamptz')
       or not pg_input_is_valid(split_part(after, '_', 2), 'uuid') then
-      perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page', 'after');
+      perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page');
     end if;
     after_time := split_part(after, '_', 1);
     after_id := split_part(after, '_', 2);

@@ -36,7 +36,7 @@ begin
     if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
       perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
     elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
-      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant', 'tenant_id');
+      perform identity.raise_error('L9VAL', 'tenant_id: no such tenant');
     end if;
     admin.readable_scopes := '{*}';
     admin.writable_scopes := '{*}';
@@ -46,7 +46,7 @@ begin
   end if;
 
   if admin.target_tenant_id <> me.tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant', 'tenant_id');
+    perform identity.raise_error('L9SCP', 'tenant_id: not your tenant');
   end if;
   admin.readable_scopes := case when identity.has_every_scope() then '{*}' else me.readable_scopes end;
   admin.writable_scopes := case when identity.has_every_scope() then '{*}' else me.writable_scopes end;

@@ -7,11 +7,11 @@ declare
 begin
   perform administration.require_operator();
   if identity.is_identifier(create_tenant.name) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits, - and _', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits, - and _');
   end if;
   insert into public.tenants (name) values (create_tenant.name) on conflict do nothing returning tenants.* into created;
   if not found then
-    perform identity.raise_error('L9VAL', 'name: already used by another tenant', 'name');
+    perform identity.raise_error('L9VAL', 'name: already used by another tenant');
   end if;
   perform identity.seed_tenant(created.tenant_id);
   return created;
@@ -26,7 +26,7 @@ declare
   changed public.tenants;
 begin
   if set_tenant_active.tenant_id = admin.own_tenant_id then
-    perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out', 'tenant_id');
+    perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out');
   end if;
   update public.tenants t set is_active = set_tenant_active.is_active
   where t.tenant_id = set_tenant_active.tenant_id returning t.* into changed;

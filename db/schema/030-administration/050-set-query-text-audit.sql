@@ -8,7 +8,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if enabled is null then
-    perform identity.raise_error('L9VAL', 'enabled: must be true or false', 'enabled');
+    perform identity.raise_error('L9VAL', 'enabled: must be true or false');
   end if;
   update public.tenants t set audits_query_text = enabled where t.tenant_id = admin.target_tenant_id returning * into changed;
   return changed;

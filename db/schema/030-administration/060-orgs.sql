@@ -8,7 +8,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if identity.is_display_name(create_org.name, 200) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name) on conflict do nothing
@@ -29,7 +29,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_org_active.org_id = admin.org_id then
-    perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out', 'org_id');
+    perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out');
   end if;
   update public.orgs o set is_active = set_org_active.is_active
   where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id returning o.* into changed;

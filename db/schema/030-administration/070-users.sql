@@ -9,16 +9,16 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if identity.is_display_name(create_user.name, 200) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space');
   elsif create_user.org_id is not null and not exists (
       select from public.orgs o where o.tenant_id = admin.target_tenant_id and o.org_id = create_user.org_id) then
-    perform identity.raise_error('L9VAL', 'org_id: no such org in this tenant', 'org_id');
+    perform identity.raise_error('L9VAL', 'org_id: no such org in this tenant');
   end if;
   insert into public.users (tenant_id, user_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
   on conflict do nothing returning users.* into created;
   if not found then
-    perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
+    perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant');
   end if;
   return created;
 end $$;
@@ -34,7 +34,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if admin.own_tenant_id = admin.target_tenant_id and set_user_active.user_id = admin.user_id then
-    perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out', 'user_id');
+    perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out');
   end if;
   update public.users u set is_active = set_user_active.is_active
   where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id returning u.* into changed;

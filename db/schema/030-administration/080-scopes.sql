@@ -10,11 +10,11 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if identity.is_identifier(register_scope.scope) is not true then
-    perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _', 'scope');
+    perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _');
   elsif register_scope.is_project_scoped is null then
-    perform identity.raise_error('L9VAL', 'is_project_scoped: must be true or false', 'is_project_scoped');
+    perform identity.raise_error('L9VAL', 'is_project_scoped: must be true or false');
   elsif octet_length(register_scope.description) > 1000 then
-    perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
+    perform identity.raise_error('L9LIM', 'description: at most 1000 bytes');
   end if;
   insert into public.scopes as s (tenant_id, scope, is_project_scoped, description)
   values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped,
@@ -23,8 +23,8 @@ begin
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
-      format('is_project_scoped: scope %s is registered as %s and cannot change', registered.scope, registered.is_project_scoped),
-      'is_project_scoped');
+      format('is_project_scoped: scope %s is registered as %s and cannot change', registered.scope,
+        registered.is_project_scoped));
   end if;
   return registered;
 end $$;

@@ -14,7 +14,7 @@ declare
   is_new boolean;
 begin
   if identity.is_caller_name(register_actor.caller) is not true then
-    perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -');
   end if;
   select a.* into actor from public.actors a
   where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller for update;
@@ -33,11 +33,11 @@ begin
     actor.reads_per_minute := 30000;
     actor.writes_per_minute := 12000;
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it');
   elsif register_actor.creator <> actor.creator then
     -- An agent owns the memories that carry its creator. With a new creator it would lose them, and the next actor with the old
     -- creator would get them.
-    perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it', 'creator');
+    perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it');
   else
     perform administration.check_grantable(
       admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
@@ -59,25 +59,24 @@ begin
   actor.max_priority := coalesce(register_actor.max_priority, actor.max_priority);
 
   if not identity.is_display_name(actor.creator, 100) then
-    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space', 'creator');
+    perform identity.raise_error('L9VAL', 'creator: 1 to 100 characters, with no leading or trailing white space');
   elsif not identity.is_display_name(actor.source, 100) then
-    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space', 'source');
+    perform identity.raise_error('L9VAL', 'source: 1 to 100 characters, with no leading or trailing white space');
   elsif not identity.is_display_name(actor.agent, 100) then
-    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
+    perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space');
   elsif not identity.is_project_id(actor.default_project) then
-    perform identity.raise_error('L9VAL',
-      'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
+    perform identity.raise_error('L9VAL', 'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none');
   elsif actor.role <> all (identity.caller_roles()) then
-    perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
+    perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin');
   end if;
   if not actor.max_importance between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'max_importance: must be from 0 to 1', 'max_importance');
+    perform identity.raise_error('L9VAL', 'max_importance: must be from 0 to 1');
   elsif not actor.max_confidence between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'max_confidence: must be from 0 to 1', 'max_confidence');
+    perform identity.raise_error('L9VAL', 'max_confidence: must be from 0 to 1');
   elsif not actor.max_lesson_confidence between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'max_lesson_confidence: must be from 0 to 1', 'max_lesson_confidence');
+    perform identity.raise_error('L9VAL', 'max_lesson_confidence: must be from 0 to 1');
   elsif actor.max_priority not in ('low', 'medium', 'high', 'critical') then
-    perform identity.raise_error('L9VAL', 'max_priority: must be low, medium, high or critical', 'max_priority');
+    perform identity.raise_error('L9VAL', 'max_priority: must be low, medium, high or critical');
   end if;
   perform administration.check_call_limit('reads_per_minute', actor.reads_per_minute);
   perform administration.check_call_limit('writes_per_minute', actor.writes_per_minute);
@@ -86,7 +85,7 @@ begin
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
   if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
-    perform identity.raise_error('L9VAL', 'writable_scopes: must be scopes that the actor can also read', 'writable_scopes');
+    perform identity.raise_error('L9VAL', 'writable_scopes: must be scopes that the actor can also read');
   end if;
 
   if is_new then

@@ -11,7 +11,7 @@ begin
   if not found then
     perform administration.raise_not_found('caller');
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
-    perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out', 'caller');
+    perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out');
   end if;
   perform administration.check_grantable(
     admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);

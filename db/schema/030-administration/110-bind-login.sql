@@ -15,16 +15,16 @@ begin
     perform administration.raise_not_found('caller');
   elsif bind_login.login is not null then
     if not exists (select from pg_roles r where r.rolname = bind_login.login and r.rolcanlogin) then
-      perform identity.raise_error('L9VAL', 'login: no such login', 'login');
+      perform identity.raise_error('L9VAL', 'login: no such login');
     elsif pg_has_role(bind_login.login, 'l9_gateway', 'member') then
       perform identity.raise_error('L9VAL',
-        'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
+        'login: l9_gateway and its members cannot be bound, because their claims are trusted');
     elsif not pg_has_role(bind_login.login, actor.role, 'member') then
-      perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role), 'login');
+      perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role));
     elsif exists (
         select from public.actors a
         where a.login = bind_login.login and (a.tenant_id, a.caller) <> (actor.tenant_id, actor.caller)) then
-      perform identity.raise_error('L9VAL', 'login: already bound to another actor', 'login');
+      perform identity.raise_error('L9VAL', 'login: already bound to another actor');
     end if;
     perform l9_guard.limit_login(bind_login.login);
   end if;

@@ -44,31 +44,30 @@ begin
   select a.* into actor from public.actors a
   where a.tenant_id = admin.target_tenant_id and a.caller = create_api_key.caller and a.is_active;
   if not found then
-    perform identity.raise_error('L9VAL', 'caller: no active actor of this tenant', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no active actor of this tenant');
   end if;
   perform administration.check_key_grantable(admin, actor, key_scopes, key_projects);
   key_scopes := administration.check_scope_list(admin.target_tenant_id, 'scopes', key_scopes);
 
   if identity.is_display_name(create_api_key.name, 100) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, with no leading or trailing white space', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 100 characters, with no leading or trailing white space');
   elsif cardinality(create_api_key.scopes) = 0 then
-    perform identity.raise_error('L9VAL', 'scopes: must name at least one, or be omitted', 'scopes');
+    perform identity.raise_error('L9VAL', 'scopes: must name at least one, or be omitted');
   elsif cardinality(create_api_key.projects) = 0 then
-    perform identity.raise_error('L9VAL', 'projects: must name at least one, or be omitted', 'projects');
+    perform identity.raise_error('L9VAL', 'projects: must name at least one, or be omitted');
   elsif cardinality(key_projects) > 1000 then
-    perform identity.raise_error('L9LIM', 'projects: at most 1000', 'projects');
+    perform identity.raise_error('L9LIM', 'projects: at most 1000');
   elsif exists (select from unnest(key_projects) as p (id) where identity.is_project_id(p.id) is not true) then
-    perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-', 'projects');
+    perform identity.raise_error('L9VAL', 'projects: each must be 1 to 200 letters, digits or ._/@:+-');
   elsif not identity.is_project_id(create_api_key.default_project)
     or create_api_key.default_project is not null and create_api_key.default_project <> all (key_projects) then
-    perform identity.raise_error('L9VAL', 'default_project: must be one of the projects of the key', 'default_project');
+    perform identity.raise_error('L9VAL', 'default_project: must be one of the projects of the key');
   elsif cardinality(create_api_key.tool_sets) = 0 then
-    perform identity.raise_error('L9VAL', 'tool_sets: must name at least one, or be omitted', 'tool_sets');
+    perform identity.raise_error('L9VAL', 'tool_sets: must name at least one, or be omitted');
   elsif not create_api_key.tool_sets <@ identity.tool_sets() then
-    perform identity.raise_error('L9VAL',
-      'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
+    perform identity.raise_error('L9VAL', 'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '));
   elsif create_api_key.expires_at <= clock_timestamp() then
-    perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
+    perform identity.raise_error('L9VAL', 'expires_at: must be in the future');
   elsif not identity.are_claims_valid(
       admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
     perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');

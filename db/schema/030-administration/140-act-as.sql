@@ -27,7 +27,7 @@ declare
   me identity.identity;
 begin
   if act_as.caller is null then
-    perform identity.raise_error('L9VAL', 'caller: required, for example C', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: required, for example C');
   end if;
   perform
     set_config('jwt.claims.caller', act_as.caller, true),

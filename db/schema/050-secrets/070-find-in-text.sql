@@ -167,7 +167,7 @@ begin
     elsif seen > secrets.max_likenesses() or size = 262144 and seen > secrets.max_likenesses() / 2 then
       perform identity.raise_error('L9LIM',
         format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts',
-          secrets.max_likenesses(), pattern), 'content');
+          secrets.max_likenesses(), pattern));
     end if;
     size := least(total, size * 8);
   end loop;

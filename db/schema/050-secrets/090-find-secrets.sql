@@ -22,7 +22,7 @@ declare
   starts integer[];
 begin
   if octet_length(content) > 1048576 then
-    perform identity.raise_error('L9LIM', 'content: at most 1048576 bytes (1 MiB)', 'content');
+    perform identity.raise_error('L9LIM', 'content: at most 1048576 bytes (1 MiB)');
   end if;
   if not secrets.needs_look(content, secrets.own_test(me.tenant_id), true) then
     return;

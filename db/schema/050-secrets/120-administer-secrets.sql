@@ -11,7 +11,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if set_secret_settings.on_secret not in ('refuse', 'redact', 'allow') then
-    perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow', 'on_secret');
+    perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow');
   end if;
   insert into public.secret_settings as s (tenant_id, on_secret, guards_personal_data)
   values (
@@ -51,19 +51,19 @@ declare
   is_empty_match boolean;
 begin
   if octet_length(expression) > secrets.max_expression_bytes() then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes', field, secrets.max_expression_bytes()), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes', field, secrets.max_expression_bytes()));
   elsif expression ~ '\\[1-9]|\(\?|^\*\*\*' and expression ~ '\\[1-9]|\(\?(?![:=!<])|^\*\*\*' then
-    perform identity.raise_error('L9VAL', format('%s: back-references and embedded options are not possible', field), field);
+    perform identity.raise_error('L9VAL', format('%s: back-references and embedded options are not possible', field));
   elsif regexp_count(expression, '(?<!\\)\((?!\?)') > 1 then
-    perform identity.raise_error('L9VAL', format('%s: at most one capturing group; use (?:…) for the others', field), field);
+    perform identity.raise_error('L9VAL', format('%s: at most one capturing group; use (?:…) for the others', field));
   end if;
   begin
     is_empty_match := '' ~ expression;
   exception when invalid_regular_expression then
-    perform identity.raise_error('L9VAL', format('%s: is no regular expression of PostgreSQL', field), field);
+    perform identity.raise_error('L9VAL', format('%s: is no regular expression of PostgreSQL', field));
   end;
   if is_empty_match is not false then
-    perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field));
   end if;
 end $$;
 comment on function secrets.check_expression is 'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may '
@@ -96,20 +96,20 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if secrets.is_pattern_name(register_secret_pattern.name) is not true then
-    perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits and -', 'name');
+    perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits and -');
   elsif exists (select from public.secret_patterns p where p.tenant_id is null and p.name = register_secret_pattern.name) then
-    perform identity.raise_error('L9VAL', 'name: is that of a built-in pattern', 'name');
+    perform identity.raise_error('L9VAL', 'name: is that of a built-in pattern');
   elsif register_secret_pattern.severity not in ('credential', 'personal') is not false then
-    perform identity.raise_error('L9VAL', 'severity: must be credential or personal', 'severity');
+    perform identity.raise_error('L9VAL', 'severity: must be credential or personal');
   elsif coalesce(octet_length(register_secret_pattern.finds), 0) not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'finds: 1 to 500 bytes', 'finds');
+    perform identity.raise_error('L9VAL', 'finds: 1 to 500 bytes');
   elsif register_secret_pattern.expression is null then
-    perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
+    perform identity.raise_error('L9VAL', 'expression: is required');
   elsif cardinality(keys) > 32 or exists (select from unnest(keys) as k where coalesce(length(k), 0) not between 3 and 63) then
-    perform identity.raise_error('L9VAL', 'keywords: at most 32 texts of 3 to 63 characters', 'keywords');
+    perform identity.raise_error('L9VAL', 'keywords: at most 32 texts of 3 to 63 characters');
   elsif (select count(*) from public.secret_patterns p where p.tenant_id = admin.target_tenant_id
       and p.name <> register_secret_pattern.name) >= 32 then
-    perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own', 'name');
+    perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own');
   end if;
   perform secrets.check_expression('expression', register_secret_pattern.expression);
   perform secrets.refuse_literal_secret('expression', register_secret_pattern.expression, admin.target_tenant_id);
@@ -158,15 +158,15 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_secret_exception.expression is null then
-    perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
+    perform identity.raise_error('L9VAL', 'expression: is required');
   elsif coalesce(octet_length(register_secret_exception.reason), 0) not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'reason: 1 to 500 bytes', 'reason');
+    perform identity.raise_error('L9VAL', 'reason: 1 to 500 bytes');
   elsif register_secret_exception.pattern is not null and not exists (
       select from public.secret_patterns p
       where (p.tenant_id is null or p.tenant_id = admin.target_tenant_id) and p.name = register_secret_exception.pattern) then
-    perform identity.raise_error('L9VAL', 'pattern: no such pattern', 'pattern');
+    perform identity.raise_error('L9VAL', 'pattern: no such pattern');
   elsif (select count(*) from public.secret_exceptions e where e.tenant_id = admin.target_tenant_id and e.is_active) >= 100 then
-    perform identity.raise_error('L9LIM', 'expression: a tenant may have at most 100 exceptions', 'expression');
+    perform identity.raise_error('L9LIM', 'expression: a tenant may have at most 100 exceptions');
   end if;
   perform secrets.check_expression('expression', register_secret_exception.expression);
   perform secrets.refuse_literal_secret('expression', register_secret_exception.expression, admin.target_tenant_id);

@@ -17,7 +17,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform identity.require_identity();
   if sqlstate !~ '^[0-9A-Z]{5}$' then
-    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
+    perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits');
   end if;
   perform audit.write_audit(
     operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200),

@@ -44,20 +44,20 @@ begin
     perform identity.raise_error('L9VAL', format('%s: must be %s', field, case type
       when 'text' then 'a text' when 'number' then 'a number' when 'boolean' then 'true or false' when 'object' then 'an object'
       when 'text[]' then 'a list of texts' when 'object[]' then 'a list of objects' when 'uuid' then 'the id of a memory'
-      when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end), field);
+      when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end));
   elsif found = 'string' and length(value #>> '{}') > most then
     perform identity.raise_error('L9LIM',
-      format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
+      format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')));
   elsif found = 'array' and jsonb_array_length(value) > most then
     perform identity.raise_error('L9LIM',
-      format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
+      format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)));
   elsif type = 'text[]' and exists (select from jsonb_array_elements_text(value) as item where length(item) > 10000) then
-    perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field), field);
+    perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field));
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
     perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(array(
-      select jsonb_array_elements_text(rule -> 'choices')), ', ')), field);
+      select jsonb_array_elements_text(rule -> 'choices')), ', ')));
   elsif (rule ->> 'is_required')::boolean and (identity.is_blank(value #>> '{}') or value in ('[]', '{}')) then
-    perform identity.raise_error('L9VAL', format('%s: must not be blank in %s', field, kinds.with_article(kind)), field);
+    perform identity.raise_error('L9VAL', format('%s: must not be blank in %s', field, kinds.with_article(kind)));
   end if;
   if rule ? 'parts' then
     perform kinds.check_parts(kind, field, rule -> 'parts', value);
@@ -112,7 +112,7 @@ declare
 begin
   foreach field in array array(select jsonb_array_elements_text(rules -> 'required')) loop
     if coalesce(fields -> field, 'null') = 'null' then
-      perform identity.raise_error('L9VAL', format('%s: is required in %s', field, kinds.with_article(kind)), field);
+      perform identity.raise_error('L9VAL', format('%s: is required in %s', field, kinds.with_article(kind)));
     end if;
   end loop;
   for field, value in select f.key, f.value from jsonb_each(fields) as f where f.key <> 'content' loop
@@ -127,7 +127,7 @@ begin
       and fields ? f.key loop
     if lower(fields ->> field) is distinct from encode(sha256(convert_to(fields ->> (value #>> '{}'), 'UTF8')), 'hex') then
       perform identity.raise_error('L9VAL',
-        format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
+        format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'));
     end if;
   end loop;
 end $$;

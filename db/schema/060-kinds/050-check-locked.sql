@@ -36,7 +36,7 @@ create function kinds.raise_locked(kind text, rules jsonb, field text) returns v
 language plpgsql stable parallel safe set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM',
-    format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
+    format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')));
 end $$;
 comment on function kinds.check_locked is 'Raises L9IMM, naming the field and what to do instead, if a change of fields is one '
   'that the kind no longer allows.';

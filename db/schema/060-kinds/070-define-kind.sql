@@ -44,7 +44,7 @@ declare
 begin
   if unknown is not null or array_position(names, null) is not null then
     perform identity.raise_error('L9VAL',
-      format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')), argument);
+      format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')));
   end if;
 end $$;
 
@@ -55,7 +55,7 @@ begin
     or exists (select from jsonb_each(condition) as c where c.value <> 'true' and jsonb_typeof(c.value) <> 'array') then
     perform identity.raise_error('L9VAL',
       format('%s: must be an object that gives a list of values, or true for any, for each field, '
-        'such as {"status": ["accepted"]}', argument), argument);
+        'such as {"status": ["accepted"]}', argument));
   end if;
   perform kinds.check_names(argument, array(select jsonb_object_keys(condition)), field_names);
 end $$;

@@ -18,7 +18,7 @@ begin
     perform identity.raise_error('L9VAL', format(
       'fields: parts of %s must be a list of 1 to %s objects with field, type (one of %s) and is_required, each field once, '
       'and its own type object or object[]',
-      field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')), 'fields');
+      field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')));
   end if;
 end $$;
 comment on function kinds.check_new_parts is 'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
@@ -29,23 +29,21 @@ declare
   whole public.memory_kinds;
 begin
   if (part_of_kind is null) <> (part_of_field is null) then
-    perform identity.raise_error('L9VAL',
-      'part_of_field: a field of type uuid, given together with part_of_kind', 'part_of_field');
+    perform identity.raise_error('L9VAL', 'part_of_field: a field of type uuid, given together with part_of_kind');
   elsif part_of_kind is null then
     return;
   elsif part_of_field <> all (ids) then
     perform identity.raise_error('L9VAL',
-      format('part_of_field: %L is no field of this kind with the type uuid', left(part_of_field, 63)), 'part_of_field');
+      format('part_of_field: %L is no field of this kind with the type uuid', left(part_of_field, 63)));
   end if;
   select k.* into whole from public.memory_kinds k
   where k.kind = check_whole.part_of_kind and (k.tenant_id is null or k.tenant_id = check_whole.tenant_id);
   -- One level: no kind can be a part of itself, and a part finds all that locks and moves it in one memory.
   if not found or whole.part_of_kind is not null or whole.kind = kind then
-    perform identity.raise_error('L9VAL',
-      'part_of_kind: must be another kind with rules, which is itself no part of one', 'part_of_kind');
+    perform identity.raise_error('L9VAL', 'part_of_kind: must be another kind with rules, which is itself no part of one');
   elsif exists (
       select from public.memory_kinds k where k.tenant_id = check_whole.tenant_id and k.part_of_kind = check_whole.kind) then
-    perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself', 'part_of_kind');
+    perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself');
   end if;
 end $$;
 comment on function kinds.check_whole is 'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of '
@@ -61,40 +59,35 @@ declare
 begin
   if jsonb_typeof(fields) is distinct from 'array' or jsonb_array_length(fields) = 0 then
     perform identity.raise_error('L9VAL',
-      'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, parts, meaning',
-      'fields');
+      'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, parts, meaning');
   elsif jsonb_array_length(fields) > kinds.max_fields() then
-    perform identity.raise_error('L9LIM',
-      format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)), 'fields');
+    perform identity.raise_error('L9LIM', format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)));
   end if;
   for field in select jsonb_array_elements(fields) loop
     name := field ->> 'field';
     if jsonb_typeof(field) <> 'object' or name is null or name !~ '^[a-z][a-z0-9_]{0,62}$' or name = 'content' then
       perform identity.raise_error('L9VAL',
-        'fields: each needs a field, a lower-case word of at most 63 characters other than content', 'fields');
+        'fields: each needs a field, a lower-case word of at most 63 characters other than content');
     elsif name = any (names) then
-      perform identity.raise_error('L9VAL', format('fields: %s is there twice', name), 'fields');
+      perform identity.raise_error('L9VAL', format('fields: %s is there twice', name));
     elsif field - '{field,type,is_required,choices,max_length,sha256_of,parts,meaning}'::text[] <> '{}' then
       perform identity.raise_error('L9VAL',
-        format('fields: %s may have type, is_required, choices, max_length, sha256_of, parts and meaning only', name), 'fields');
+        format('fields: %s may have type, is_required, choices, max_length, sha256_of, parts and meaning only', name));
     elsif coalesce(field ->> 'type', 'text') <> all (kinds.field_types()) then
       perform identity.raise_error('L9VAL',
-        format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')), 'fields');
+        format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')));
     elsif jsonb_typeof(coalesce(field -> 'is_required', 'false')) <> 'boolean' then
-      perform identity.raise_error('L9VAL', format('fields: is_required of %s must be true or false', name), 'fields');
+      perform identity.raise_error('L9VAL', format('fields: is_required of %s must be true or false', name));
     elsif jsonb_typeof(coalesce(field -> 'max_length', '1')) <> 'number'
         or not coalesce(
           (field ->> 'max_length')::numeric between 1 and 100000 and (field ->> 'max_length')::numeric % 1 = 0, true) then
-      perform identity.raise_error('L9VAL',
-        format('fields: max_length of %s must be a whole number from 1 to 100000', name), 'fields');
+      perform identity.raise_error('L9VAL', format('fields: max_length of %s must be a whole number from 1 to 100000', name));
     elsif field ? 'choices' and (coalesce(field ->> 'type', 'text') <> 'text' or jsonb_typeof(field -> 'choices') <> 'array'
         or jsonb_array_length(field -> 'choices') not between 1 and 100
         or jsonb_path_exists(field -> 'choices', 'strict $[*] ? (@.type() != "string")')) then
-      perform identity.raise_error('L9VAL',
-        format('fields: choices of %s must be 1 to 100 texts, and its type text', name), 'fields');
+      perform identity.raise_error('L9VAL', format('fields: choices of %s must be 1 to 100 texts, and its type text', name));
     elsif jsonb_typeof(coalesce(field -> 'meaning', '""')) <> 'string' or octet_length(field ->> 'meaning') > 500 then
-      perform identity.raise_error('L9VAL',
-        format('fields: the meaning of %s must be a text of at most 500 bytes', name), 'fields');
+      perform identity.raise_error('L9VAL', format('fields: the meaning of %s must be a text of at most 500 bytes', name));
     end if;
     perform kinds.check_new_parts(name, coalesce(field ->> 'type', 'text'), nullif(field -> 'parts', 'null'));
     names := names || name;
@@ -124,19 +117,17 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_memory_kind.kind ~ '^[a-z][a-z0-9_]{0,62}$' is not true then
-    perform identity.raise_error('L9VAL',
-      'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters');
   elsif exists (select from public.memory_kinds k where k.tenant_id is null and k.kind = register_memory_kind.kind)
       or register_memory_kind.kind = any (kinds.reserved()) then
-    perform identity.raise_error('L9VAL', 'kind: is that of a built-in kind', 'kind');
+    perform identity.raise_error('L9VAL', 'kind: is that of a built-in kind');
   elsif coalesce(octet_length(register_memory_kind.purpose), 0) not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'purpose: 1 to 500 bytes', 'purpose');
+    perform identity.raise_error('L9VAL', 'purpose: 1 to 500 bytes');
   elsif octet_length(register_memory_kind.when_locked) > 500 then
-    perform identity.raise_error('L9LIM', 'when_locked: at most 500 bytes', 'when_locked');
+    perform identity.raise_error('L9LIM', 'when_locked: at most 500 bytes');
   elsif (select count(*) from public.memory_kinds k where k.tenant_id = admin.target_tenant_id
       and k.kind <> register_memory_kind.kind) >= kinds.max_kinds() then
-    perform identity.raise_error('L9LIM',
-      format('kind: a tenant may have at most %s kinds of its own', kinds.max_kinds()), 'kind');
+    perform identity.raise_error('L9LIM', format('kind: a tenant may have at most %s kinds of its own', kinds.max_kinds()));
   end if;
   names := kinds.check_new_fields(register_memory_kind.fields);
   times := array(
@@ -158,10 +149,10 @@ begin
       array(select f ->> 'field' from jsonb_array_elements(register_memory_kind.fields) as f where f ->> 'type' = 'uuid'));
   if (register_memory_kind.archived_from is null) <> (register_memory_kind.archived_after is null)
       or register_memory_kind.archived_after < interval '0' then
-    perform identity.raise_error('L9VAL', 'archived_after: a time span, given together with archived_from', 'archived_after');
+    perform identity.raise_error('L9VAL', 'archived_after: a time span, given together with archived_from');
   elsif (register_memory_kind.expires_from is null) <> (register_memory_kind.expires_after is null)
       or register_memory_kind.expires_after < interval '0' then
-    perform identity.raise_error('L9VAL', 'expires_after: a time span, given together with expires_from', 'expires_after');
+    perform identity.raise_error('L9VAL', 'expires_after: a time span, given together with expires_from');
   end if;
   insert into public.memory_kinds as k (
     tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields,

@@ -22,9 +22,9 @@ language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if field !~ '^[^.]+([.][^.]+){0,7}$' or octet_length(field) > 200 then
     perform identity.raise_error('L9VAL',
-      'where: the name of a field has 1 to 200 bytes, and a dot before each of at most 7 inner names', 'where');
+      'where: the name of a field has 1 to 200 bytes, and a dot before each of at most 7 inner names');
   elsif field = 'content' then
-    perform identity.raise_error('L9VAL', 'where: content is the text of a memory; search it with query', 'where');
+    perform identity.raise_error('L9VAL', 'where: content is the text of a memory; search it with query');
   end if;
   return (
     select '$' || string_agg('.' || to_json(n.name)::text, '' order by n.place)
@@ -39,18 +39,18 @@ declare
   type constant text := jsonb_typeof(operand);
 begin
   if operator not in ('eq', 'in', 'exists', 'gt', 'gte', 'lt', 'lte') then
-    perform identity.raise_error('L9VAL', 'where: the operators are eq, in, exists, gt, gte, lt and lte', 'where');
+    perform identity.raise_error('L9VAL', 'where: the operators are eq, in, exists, gt, gte, lt and lte');
   elsif operator = 'eq' and type not in ('string', 'number', 'boolean') then
     perform identity.raise_error('L9VAL',
-      'where: eq takes a text, a number, true or false; use exists for fields that are missing', 'where');
+      'where: eq takes a text, a number, true or false; use exists for fields that are missing');
   elsif operator = 'in' and (type <> 'array' or jsonb_array_length(operand) not between 1 and 100
       or operand @? 'strict $[*] ? (@.type() == "null" || @.type() == "object" || @.type() == "array")') then
-    perform identity.raise_error('L9VAL', 'where: in takes a list of 1 to 100 texts, numbers, true or false', 'where');
+    perform identity.raise_error('L9VAL', 'where: in takes a list of 1 to 100 texts, numbers, true or false');
   elsif operator = 'exists' and type <> 'boolean' then
-    perform identity.raise_error('L9VAL', 'where: exists takes true or false', 'where');
+    perform identity.raise_error('L9VAL', 'where: exists takes true or false');
   elsif operator in ('gt', 'gte', 'lt', 'lte') and type <> 'number' and kinds.field_time(operand) is null then
     perform identity.raise_error('L9VAL',
-      format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator), 'where');
+      format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator));
   end if;
 end $$;
 comment on function packets.check_operand is 'Raises L9VAL for an operator that a where does not know, or a value that it does '
@@ -84,16 +84,16 @@ begin
   if "where" is null or "where" = '{}' then
     return null;
   elsif jsonb_typeof("where") <> 'object' then
-    perform identity.raise_error('L9VAL', 'where: must be an object such as {"status": "open", "priority": {"gte": 2}}', 'where');
+    perform identity.raise_error('L9VAL', 'where: must be an object such as {"status": "open", "priority": {"gte": 2}}');
   elsif (select count(*) from jsonb_object_keys("where")) > 10 or octet_length("where"::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'where: at most 10 fields, and 16384 bytes', 'where');
+    perform identity.raise_error('L9LIM', 'where: at most 10 fields, and 16384 bytes');
   end if;
   for field in select w.key as name, packets.operators_of(w.value) as operators from jsonb_each("where") w order by w.key loop
     path := packets.field_path(field.name);
     tests := '{}';
     range := '(,)';
     if field.operators = '{}' then
-      perform identity.raise_error('L9VAL', 'where: say what to compare a field with, as in {"priority": {"gte": 2}}', 'where');
+      perform identity.raise_error('L9VAL', 'where: say what to compare a field with, as in {"priority": {"gte": 2}}');
     end if;
     for test in select o.key as operator, o.value as operand, jsonb_typeof(o.value) as type
       from jsonb_each(field.operators) o loop

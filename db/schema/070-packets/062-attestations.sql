@@ -18,7 +18,7 @@ begin
     select from jsonb_path_query(value, 'strict $.** ? (@.type() == "string")') as v
     where identity.names_other_actor(v #>> '{}', me)) then
     perform identity.raise_error('L9OWN', format(
-      '%s: names another agent or administrator, and only that one can say so; leave it out, or name a person', field), field);
+      '%s: names another agent or administrator, and only that one can say so; leave it out, or name a person', field));
   end if;
 end $$;
 comment on function packets.check_named is 'Raises L9OWN if a field that vouches for a memory names an actor other than the '

@@ -102,8 +102,7 @@ begin
   if new.ttl = expires and expires <= now() then
     perform identity.raise_error('L9VAL',
       format('%s: the %s would have expired on %s already; give it a ttl of its own, or ttl_policy permanent',
-        rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')),
-      rules -> 'expires' ->> 'from');
+        rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')));
   end if;
   return new;
 end $$;

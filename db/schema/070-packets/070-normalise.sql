@@ -12,7 +12,7 @@ begin
     return jsonb_set(metadata, '{speaker}', to_jsonb(speaker));
   end if;
   perform identity.raise_error('L9VAL',
-    format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
+    format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()));
   return null;
 end $$;
 comment on function packets.with_trimmed_speaker is 'The metadata without white space around the speaker. Raises L9VAL if the '
@@ -28,12 +28,12 @@ declare
   documents text;
 begin
   if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
-    perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
+    perform identity.raise_error('L9VAL', 'content: a text is required');
   elsif bytes > packets.max_content_bytes() then
     perform identity.raise_error('L9LIM',
-      format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
+      format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes));
   elsif identity.is_blank(content) then
-    perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
+    perform identity.raise_error('L9VAL', 'content: must not be blank');
   end if;
 
   -- Clients fill in a form that they don't use with an empty text.
@@ -44,7 +44,7 @@ begin
   new.session_id := identity.given_text(new.session_id);
   new.trace_id := identity.given_text(new.trace_id);
   if new.metadata is null or jsonb_typeof(new.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata: must be an object');
   elsif jsonb_typeof(new.metadata -> 'notes') <> 'object' then
     perform identity.raise_error('L9VAL', 'metadata.notes: must be an object', 'metadata');
   end if;
@@ -57,7 +57,7 @@ begin
   if octet_length(documents) >= 128 then
     if octet_length((new.envelope - 'content')::text) > packets.max_envelope_bytes() then
       perform identity.raise_error('L9LIM',
-        format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()), 'envelope');
+        format('envelope: at most %s bytes (256 KiB) beside the content', packets.max_envelope_bytes()));
     elsif greatest(octet_length(new.routing::text), octet_length(new.provenance::text)) > packets.max_metadata_bytes() then
       perform identity.raise_error('L9LIM',
         format('routing, provenance: at most %s bytes (64 KiB) each', packets.max_metadata_bytes()), 'provenance');
@@ -82,26 +82,22 @@ begin
       from unnest(new.tags) with ordinality as t (tag, place) cross join lateral packets.clean_tag(t.tag) as c (tag)
       where not identity.is_blank(c.tag) group by c.tag order by min(t.place));
     if cardinality(new.tags) > packets.max_tags() then
-      perform identity.raise_error('L9LIM',
-        format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
+      perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)));
     elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
-      perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()), 'tags');
+      perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()));
     end if;
   end if;
   if new.packet_type !~ packets.kind_pattern() then
-    perform identity.raise_error('L9VAL',
-      'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters');
   elsif not new.language = any (words.languages()) then
-    perform identity.raise_error('L9VAL',
-      format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')));
   elsif not identity.is_branch(new.branch) then
-    perform identity.raise_error('L9VAL',
-      'branch: must be 1 to 255 characters that Git allows as the name of a branch', 'branch');
+    perform identity.raise_error('L9VAL', 'branch: must be 1 to 255 characters that Git allows as the name of a branch');
   elsif not new.importance_score between 0 and 1 then
-    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
+    perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1');
   elsif cardinality(new.parent_ids) > packets.max_parents() then
     perform identity.raise_error('L9LIM',
-      format('parent_ids: at most %s, got %s', packets.max_parents(), cardinality(new.parent_ids)), 'parent_ids');
+      format('parent_ids: at most %s, got %s', packets.max_parents(), cardinality(new.parent_ids)));
   elsif greatest(octet_length(new.thread_id), octet_length(new.correlation_id),
       octet_length(new.session_id), octet_length(new.trace_id)) > packets.max_reference_bytes() then
     perform identity.raise_error('L9LIM', format('thread_id, correlation_id, session_id, trace_id: at most %s bytes each',

@@ -92,7 +92,7 @@ begin
   -- The stamp of another caller's change must not make a memory too large to be changed.
   if octet_length((new.metadata - 'updated_by')::text) > packets.max_metadata_bytes() then
     perform identity.raise_error('L9LIM', format('metadata: at most %s bytes (64 KiB), got %s',
-      packets.max_metadata_bytes(), octet_length((new.metadata - 'updated_by')::text)), 'metadata');
+      packets.max_metadata_bytes(), octet_length((new.metadata - 'updated_by')::text)));
   end if;
   if tg_op = 'INSERT' then
     new.tenant_id := me.tenant_id;
@@ -118,7 +118,7 @@ begin
     if not coalesce(isfinite(new."timestamp") and new."timestamp" >= '0001-01-01T00:00:00Z'
       and new."timestamp" - new.created_at <= packets.max_time_ahead(), false) then
       perform identity.raise_error('L9VAL',
-        'timestamp: must be the time when it happened, from the year 1 to five minutes after it is saved', 'timestamp');
+        'timestamp: must be the time when it happened, from the year 1 to five minutes after it is saved');
     end if;
   end if;
   if is_weighed then

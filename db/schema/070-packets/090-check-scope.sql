@@ -45,21 +45,19 @@ begin
   -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
   -- them apart.
   if scope is null or scope <> all (me.writable_scopes) then
-    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
+    perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')));
   elsif has_projects and project_id is null then
     perform identity.raise_error('L9VAL', format(
-      'project_id: required in scope %s; name one, or set a default with register_actor(), in the key or in the token', scope),
-        'project_id');
+      'project_id: required in scope %s; name one, or set a default with register_actor(), in the key or in the token', scope));
   elsif not has_projects and project_id is not null then
-    perform identity.raise_error('L9VAL',
-      format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope));
   elsif not identity.is_project_id(project_id) then
-    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-');
   elsif has_projects and not identity.has_project(me, project_id) then
-    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
+    perform identity.raise_error('L9SCP', 'project_id: must be one of your projects');
   elsif branch is not null and project_id is null then
     perform identity.raise_error('L9VAL',
-      format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope), 'branch');
+      format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope));
   end if;
 end $$;
 comment on function packets.check_place is 'Raises a clear error (L9SCP or L9VAL) unless this caller may write in a scope and '

@@ -43,16 +43,16 @@ begin
     if not packets.is_scope_within(new.scope, parent.scope) then
       perform identity.raise_error('L9VAL', format(
         'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read',
-        new.scope, parent.scope), 'parent_ids');
+        new.scope, parent.scope));
     elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
       or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
       or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
       perform identity.raise_error('L9VAL',
-        'parent_ids: a memory can''t have a parent of another project, org or user, which fewer callers may read', 'parent_ids');
+        'parent_ids: a memory can''t have a parent of another project, org or user, which fewer callers may read');
     end if;
   end loop;
   if found_parents < cardinality(to_check) then
-    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories was not found', 'parent_ids');
+    perform identity.raise_error('L9VAL', 'parent_ids: at least one of these memories was not found');
   end if;
 
   -- Parents are older than children (by time of saving, then by id, which never change), so cycles are impossible and
@@ -60,7 +60,7 @@ begin
   -- ids that say nothing of time.
   if (newest_time, newest_id) >= (new.created_at, new.packet_id) then
     if tg_op = 'UPDATE' then
-      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child', 'parent_ids');
+      perform identity.raise_error('L9VAL', 'parent_ids: a parent must be older than its child');
     end if;
     -- The clock went back since the parent was saved, so date the child a microsecond after the parent.
     new.created_at := newest_time + interval '1 microsecond';

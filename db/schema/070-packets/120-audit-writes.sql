@@ -31,7 +31,7 @@ comment on function packets.tg_packet_store__audit is 'Writes one audit row for 
 create function packets.tg_packet_store__refuse_truncate() returns trigger
 language plpgsql set search_path = '' as $$
 begin
-  perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited');
+  perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited', '');
   return null;
 end $$;
 comment on function packets.tg_packet_store__refuse_truncate is 'Refuses TRUNCATE, which has no rows to audit.';

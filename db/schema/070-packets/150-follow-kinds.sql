@@ -18,13 +18,12 @@ begin
     perform packets.raise_if_held(new.part_of);
   end if;
   if not found or whole.packet_type is distinct from rules ->> 'part_of_kind' then
-    perform identity.raise_error('L9VAL',
-      format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
+    perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'));
   elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
       is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
     perform identity.raise_error('L9VAL',
       format('%s: %s must have the scope, project, branch and owner of its %s', field, kinds.with_article(new.packet_type),
-        whole.packet_type), field);
+        whole.packet_type));
   elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
       and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
     perform kinds.raise_locked(new.packet_type, rules, field);
@@ -116,14 +115,12 @@ begin
     perform packets.raise_if_held((new.envelope ->> 'supersedes')::uuid);
   end if;
   if superseded.packet_type is distinct from new.packet_type then
-    perform identity.raise_error('L9VAL',
-      format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
+    perform identity.raise_error('L9VAL', format('supersedes: no other %s that you may change has this id', new.packet_type));
   elsif (superseded.scope, superseded.project_id, superseded.org_id, superseded.user_id)
       is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then
     -- Each of the two names the other, so their readers must be the same.
     perform identity.raise_error('L9VAL',
-      format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)),
-        'supersedes');
+      format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)));
   elsif superseded.envelope ->> 'status' is distinct from 'superseded' then
     update public.packet_store p
     set envelope = p.envelope || jsonb_build_object('status', 'superseded', 'superseded_by', new.packet_id)
@@ -153,7 +150,7 @@ begin
       and (p.scope, p.project_id, p.org_id, p.user_id)
         is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
     perform identity.raise_error('L9VAL',
-      format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type), 'superseded_by');
+      format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type));
   end if;
   return new;
 end $$;

@@ -106,10 +106,9 @@ declare
   registered_dimensions integer;
 begin
   if model is null or not embeddings.is_model_name(model) then
-    perform identity.raise_error('L9VAL',
-      'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
+    perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit');
   elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
-    perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()), 'dimensions');
+    perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()));
   end if;
   insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope)
   select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r
@@ -117,7 +116,7 @@ begin
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
   if registered_dimensions <> dimensions then
     perform identity.raise_error(
-      'L9VAL', format('dimensions: model %s is registered with %s dimensions', model, registered_dimensions), 'dimensions');
+      'L9VAL', format('dimensions: model %s is registered with %s dimensions', model, registered_dimensions));
   end if;
 
   for index in select * from embeddings.embedding_indexes(model) loop

@@ -34,11 +34,11 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended('l9 embedding models', 0));
   if embeddings.serving_model() = begin_embedding_change.model then
-    perform identity.raise_error('L9VAL', format('model: %s is already serving', begin_embedding_change.model), 'model');
+    perform identity.raise_error('L9VAL', format('model: %s is already serving', begin_embedding_change.model));
   end if;
   select m.model into other from public.embedding_models m where m.state = 'arriving' and m.model <> begin_embedding_change.model;
   if found then
-    perform identity.raise_error('L9VAL', format('model: a change to %s is under way; finish it or abandon it', other), 'model');
+    perform identity.raise_error('L9VAL', format('model: a change to %s is under way; finish it or abandon it', other));
   end if;
   perform public.register_embedding_model(begin_embedding_change.model, dimensions);
   -- From now on new memories wait for this model too. The change of a model that already arrives continues.
@@ -82,7 +82,7 @@ begin
     return 0;
   elsif not exists (
       select from public.embedding_models m where m.model = switch_embedding_model.model and m.state = 'arriving') then
-    perform identity.raise_error('L9VAL', format('model: %s is not arriving', switch_embedding_model.model), 'model');
+    perform identity.raise_error('L9VAL', format('model: %s is not arriving', switch_embedding_model.model));
   end if;
   -- A memory that can be found by meaning must stay so. Memories that were saved just now wait for both models, and do not count.
   select count(*) into missing

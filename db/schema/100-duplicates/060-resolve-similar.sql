@@ -14,7 +14,7 @@ declare
   target public.packet_store;
 begin
   if on_similar not in ('keep', 'skip', 'merge') then
-    perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge', 'on_similar');
+    perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge');
   elsif content is null or identity.is_blank(content) or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error.
   end if;

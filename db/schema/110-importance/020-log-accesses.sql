@@ -10,7 +10,7 @@ declare
   access_ids uuid[];
 begin
   if cardinality(target_ids) > 100 or cardinality(scopes) <> cardinality(target_ids) then
-    perform identity.raise_error('L9LIM', 'target_ids: at most 100, each with its scope', 'target_ids');
+    perform identity.raise_error('L9LIM', 'target_ids: at most 100, each with its scope');
   end if;
   access_ids := array(select uuidv7() from unnest(target_ids));
   insert into importance.memory_access_log (

@@ -10,9 +10,9 @@ declare
   vote public.memory_feedback;
 begin
   if access_id is null then
-    perform identity.raise_error('L9VAL', 'access_id: required', 'access_id');
+    perform identity.raise_error('L9VAL', 'access_id: required');
   elsif was_useful is null then
-    perform identity.raise_error('L9VAL', 'was_useful: must be true or false', 'was_useful');
+    perform identity.raise_error('L9VAL', 'was_useful: must be true or false');
   end if;
   select p.packet_id into memory_id
   from importance.memory_access_log a

@@ -16,7 +16,7 @@ begin
   where a.accessed_at >= date_trunc('month', month::timestamptz)
     and a.accessed_at < date_trunc('month', month::timestamptz) + interval '1 month';
   if not is_rolled_up then
-    perform identity.raise_error('L9VAL', 'month: not all of its rows are rolled up yet; try again in a minute', 'month');
+    perform identity.raise_error('L9VAL', 'month: not all of its rows are rolled up yet; try again in a minute');
   end if;
   execute format('drop table partitions.%I', partition);
   perform audit.write_audit('CLEANUP', 'memory_access_log', details => jsonb_build_object(

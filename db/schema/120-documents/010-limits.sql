@@ -15,9 +15,9 @@ language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if octet_length(body_md) > documents.max_body_bytes() then
     perform identity.raise_error('L9LIM',
-      format('body_md: at most %s bytes (4 MiB), got %s', documents.max_body_bytes(), octet_length(body_md)), 'body_md');
+      format('body_md: at most %s bytes (4 MiB), got %s', documents.max_body_bytes(), octet_length(body_md)));
   elsif body_md is null or identity.is_blank(body_md) then
-    perform identity.raise_error('L9VAL', 'body_md: must not be blank', 'body_md');
+    perform identity.raise_error('L9VAL', 'body_md: must not be blank');
   end if;
 end $$;
 comment on function documents.check_body is 'Raises L9LIM or L9VAL for a Markdown that is too long or blank.';

@@ -73,7 +73,7 @@ declare
   answer public.save_result;
 begin
   if octet_length(answer_of_key.idempotency_key) not between 1 and 200 then
-    perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes', 'idempotency_key');
+    perform identity.raise_error('L9LIM', 'idempotency_key: 1 to 200 bytes');
   end if;
   -- A concurrent save with the same key is waited for here; its answer is then found below.
   insert into public.idempotency_keys (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash)
@@ -89,8 +89,7 @@ begin
     if first_request <> answer_of_key.request_hash then
       perform identity.raise_error('L9VAL',
         'idempotency_key: was used before, for a save with other arguments; a retry repeats all arguments, another save '
-        'needs another key',
-        'idempotency_key');
+        'needs another key');
     end if;
   end if;
   return answer;

@@ -27,7 +27,7 @@ begin
   if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
     perform identity.raise_error('L9VAL',
       format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
-      array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
+      array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')));
   end if;
 end $$;
 comment on function memories.check_made_content is 'Raises L9VAL if a caller gives a content to a memory whose kind makes it '

@@ -27,12 +27,12 @@ begin
   on_similar := identity.given_text(on_similar);
   rules := kinds.rules_of(draft.packet_type, me.tenant_id);
   if ttl <= now() then
-    perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
+    perform identity.raise_error('L9VAL', 'ttl: must be in the future');
   end if;
   draft.project_id := packets.project_or_default(project_id, draft.scope);
   draft.branch := packets.branch_or_default(branch, draft.project_id);
   if jsonb_typeof(envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: must be an object');
   end if;
   draft.metadata := metadata;
   if speaker is not null then

@@ -9,9 +9,9 @@ begin
   if given is null then
     return '{}';
   elsif jsonb_typeof(given) <> 'array' or jsonb_path_exists(given, 'strict $[*] ? (@.type() != "string")') then
-    perform identity.raise_error('L9VAL', format('%s: must be a list of texts', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be a list of texts', field));
   elsif jsonb_array_length(given) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s, got %s', field, most, jsonb_array_length(given)), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s, got %s', field, most, jsonb_array_length(given)));
   end if;
   return array(select jsonb_array_elements_text(given));
 end $$;
@@ -22,7 +22,7 @@ declare
   ids constant text[] := memories.check_list(item, field, packets.max_parents());
 begin
   if exists (select from unnest(ids) as i where not pg_input_is_valid(i, 'uuid')) then
-    perform identity.raise_error('L9VAL', format('%s: must be a list of ids of memories', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be a list of ids of memories', field));
   end if;
   return ids::uuid[];
 end $$;
@@ -74,7 +74,7 @@ declare
   field text;
 begin
   if jsonb_typeof(item) <> 'object' then
-    perform identity.raise_error('L9VAL', 'items: each must be an object', 'items');
+    perform identity.raise_error('L9VAL', 'items: each must be an object');
   end if;
   field := (select min(k) from jsonb_object_keys(item) as k
     where k <> all (memories.item_fields()));
@@ -85,17 +85,17 @@ begin
   foreach field in array array['kind', 'scope', 'project_id', 'branch', 'thread_id', 'speaker', 'language', 'timestamp',
     'idempotency_key', 'ttl_policy', 'expected_version'] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
-      perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
+      perform identity.raise_error('L9VAL', format('%s: must be a text', field));
     end if;
   end loop;
   if jsonb_typeof(item -> 'data') is distinct from 'object' then
-    perform identity.raise_error('L9VAL', 'data: must be an object with the fields of the kind', 'data');
+    perform identity.raise_error('L9VAL', 'data: must be an object with the fields of the kind');
   end if;
   draft.packet_type := coalesce(item ->> 'kind', 'note');
   draft.envelope := item -> 'data';
   -- It becomes sections and is no field, so the kind does not check it.
   if draft.packet_type = 'document' and jsonb_typeof(draft.envelope -> 'body_md') not in ('string', 'null') then
-    perform identity.raise_error('L9VAL', 'body_md: must be a text', 'body_md');
+    perform identity.raise_error('L9VAL', 'body_md: must be a text');
   elsif draft.packet_type = 'document' then
     draft.envelope := memories.with_title(draft.envelope);
   end if;
@@ -107,13 +107,13 @@ begin
   draft.metadata := jsonb_strip_nulls(jsonb_build_object('speaker', item ->> 'speaker'));
   draft."timestamp" := kinds.field_time(item -> 'timestamp');
   if draft."timestamp" is null and item ->> 'timestamp' is not null then
-    perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
+    perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z');
   end if;
   if kinds.field_time(item -> 'expected_version') is null and item ->> 'expected_version' is not null then
     perform identity.raise_error('L9VAL',
-      'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
+      'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z');
   elsif draft.packet_type = 'message' and item ->> 'expected_version' is not null then
-    perform identity.raise_error('L9VAL', 'expected_version: a message is another turn and changes none', 'expected_version');
+    perform identity.raise_error('L9VAL', 'expected_version: a message is another turn and changes none');
   end if;
   draft.tags := memories.check_list(item, 'tags', packets.max_tags());
   -- What a memory cites is what it rests on, too.
@@ -122,7 +122,7 @@ begin
   draft.ttl := case coalesce(item ->> 'ttl_policy', 'default')
     when 'short' then now() + interval '1 day' when 'long' then now() + interval '90 days' when 'permanent' then 'infinity' end;
   if item ->> 'ttl_policy' not in ('default', 'short', 'long', 'permanent') then
-    perform identity.raise_error('L9VAL', 'ttl_policy: must be default, short, long or permanent', 'ttl_policy');
+    perform identity.raise_error('L9VAL', 'ttl_policy: must be default, short, long or permanent');
   end if;
   return draft;
 end $$;
@@ -136,7 +136,7 @@ begin
   if rules is not null then
     perform memories.check_made_content(draft.packet_type, rules, draft.envelope, draft.envelope ->> 'content');
   elsif draft.packet_type = 'note' and draft.envelope -> 'content' is null then
-    perform identity.raise_error('L9VAL', 'content: a note has its text in data.content', 'content');
+    perform identity.raise_error('L9VAL', 'content: a note has its text in data.content');
   end if;
 end $$;
 comment on function memories.check_draft is 'Raises the errors of an item that can be known before it is stored.';

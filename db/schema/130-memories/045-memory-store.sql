@@ -83,13 +83,12 @@ declare
   identities text[] := '{}';
 begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
-    perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
+    perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items');
   elsif jsonb_array_length(items) > memories.max_items() then
-    perform identity.raise_error('L9LIM',
-      format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
+    perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)));
   end if;
   if jsonb_typeof(refused) is distinct from 'object' then
-    perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
+    perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error');
   end if;
   perform set_config('l9.writes_left', coalesce(sections::text, ''), true);
   perform set_config('l9.is_continued', coalesce(is_continued, false)::text, true);
@@ -103,7 +102,7 @@ begin
         if refused ? place::text then
           perform identity.raise_error(
             coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'],
-              refused #>> array[place::text, 'field']);
+              coalesce(refused #>> array[place::text, 'field'], ''));
         end if;
         draft := memories.draft_of(item);
         drafts[place] := draft;

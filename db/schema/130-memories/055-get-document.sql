@@ -23,7 +23,7 @@ begin
   if (document.memory).packet_id is null then
     perform memories.raise_not_yours(get_document.packet_id);
   elsif (document.memory).packet_type <> 'document' then
-    perform identity.raise_error('L9VAL', 'packet_id: this memory is no document; get_memory reads it', 'packet_id');
+    perform identity.raise_error('L9VAL', 'packet_id: this memory is no document; get_memory reads it');
   end if;
   select coalesce(string_agg(s.envelope ->> 'body_md', '' order by s.place), ''),
     coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading',

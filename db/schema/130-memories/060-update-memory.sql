@@ -24,7 +24,7 @@ begin
   kind := identity.given_text(update_memory.kind);
   language := identity.given_text(update_memory.language);
   if not coalesce(update_memory.clear, '{}') <@ '{tags,parent_ids,thread_id}' then
-    perform identity.raise_error('L9VAL', 'clear: each must be one of tags, parent_ids, thread_id', 'clear');
+    perform identity.raise_error('L9VAL', 'clear: each must be one of tags, parent_ids, thread_id');
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into old_row from public.packet_store p where p.packet_id = update_memory.packet_id for update;
@@ -33,11 +33,11 @@ begin
   end if;
   perform memories.check_version(old_row, update_memory.expected_version);
   if update_memory.ttl <= now() then
-    perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
+    perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead');
   elsif jsonb_typeof(update_memory.envelope) <> 'object' then
-    perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
+    perform identity.raise_error('L9VAL', 'envelope: must be an object');
   elsif jsonb_typeof(update_memory.metadata) <> 'object' then
-    perform identity.raise_error('L9VAL', 'metadata: must be an object', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata: must be an object');
   end if;
   rules := kinds.rules_of(coalesce(update_memory.kind, old_row.packet_type), me.tenant_id);
   if rules is not null and update_memory.content is not null then
@@ -76,8 +76,7 @@ begin
     where p.packet_id = update_memory.packet_id returning p.* into saved;
   exception when unique_violation then
     perform identity.raise_error('L9VAL',
-      'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it',
-      'content');
+      'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it');
   end;
   saved := memories.restate_attestations(saved, update_memory.envelope);
   answer.status := 'updated';

@@ -6,7 +6,7 @@ create function memories.delete_expired(
 language plpgsql volatile set search_path = '' as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000');
   end if;
   return query
   with expired as (
@@ -36,7 +36,7 @@ declare
   deleted bigint;
 begin
   if not me.can_clean_up then
-    perform identity.raise_error('L9SCP', 'delete_expired_memories: you are not allowed to clean up expired memories');
+    perform identity.raise_error('L9SCP', 'delete_expired_memories: you are not allowed to clean up expired memories', '');
   end if;
   select coalesce(sum(d.deleted), 0) into deleted
   from memories.delete_expired(max_rows, me) d;

@@ -36,7 +36,7 @@ declare
 begin
   perform identity.require_identity();
   if max_versions is null or max_versions not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_versions: must be from 1 to 1000', 'max_versions');
+    perform identity.raise_error('L9VAL', 'max_versions: must be from 1 to 1000');
   end if;
   select p.* into current_row from public.packet_store p where p.packet_id = memory_history.packet_id;
   if not found then

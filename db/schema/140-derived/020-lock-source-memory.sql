@@ -12,7 +12,7 @@ begin
     for share;
   if not found then
     perform identity.raise_error('L9OWN',
-      format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
+      format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id));
   end if;
   if identity.current_role_name() in ('l9_agent', 'l9_admin') then
     perform packets.check_scope(source.scope, source.project_id);

@@ -21,7 +21,7 @@ begin
   if is_expired then
     delete from public.packet_store p where p.packet_id = same_packet;
   elsif same_packet is not null and tg_op = 'UPDATE' then
-    perform identity.raise_error('L9VAL', format('%s: %s', field, tg_argv[1]), field);
+    perform identity.raise_error('L9VAL', format('%s: %s', field, tg_argv[1]));
   end if;
   return new;
 end $$;

@@ -23,7 +23,7 @@ declare
   registered public.field_indexes;
 begin
   if packets.field_path(register_field_index.field) is null then
-    perform identity.raise_error('L9VAL', 'field: required, the name of a field of envelopes, such as status', 'field');
+    perform identity.raise_error('L9VAL', 'field: required, the name of a field of envelopes, such as status');
   end if;
   perform fields.lock_indexes(admin.target_tenant_id, is_exclusive => true);
   select i.* into registered from public.field_indexes i
@@ -31,8 +31,7 @@ begin
   if found then
     return registered;
   elsif (select count(*) from public.field_indexes i where i.tenant_id = admin.target_tenant_id) >= fields.max_indexes() then
-    perform identity.raise_error('L9LIM',
-      format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
+    perform identity.raise_error('L9LIM', format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()));
   end if;
   insert into public.field_indexes (tenant_id, field, created_by)
   values (admin.target_tenant_id, register_field_index.field, admin.caller) returning * into registered;

@@ -16,7 +16,7 @@ declare
   normalised text := entities.normalise_name(name);
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: a name is required', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a name is required', field));
   end if;
   perform identity.check_bytes(name, entities.max_name_bytes(), field),
     identity.check_bytes(normalised, entities.max_name_bytes(), field);

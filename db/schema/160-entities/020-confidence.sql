@@ -5,7 +5,7 @@ create function entities.check_confidence(confidence double precision, field tex
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if confidence is null or not confidence between 0 and 1 then
-    perform identity.raise_error('L9VAL', format('%s: must be a number from 0 to 1', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be a number from 0 to 1', field));
   end if;
 end $$;
 comment on function entities.check_confidence is 'Raises L9VAL for this field unless the confidence is a number from 0 to 1.';

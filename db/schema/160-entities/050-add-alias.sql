@@ -12,7 +12,7 @@ declare
   is_from_admin boolean;
 begin
   if alias_name = entity_name then
-    perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name', 'alias');
+    perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name');
   end if;
   memory := derived.lock_source_memory(add_alias_from.packet_id);
   is_from_admin := derived.is_from_admin(memory);
@@ -40,13 +40,12 @@ begin
   loop
     -- Readers resolve one step only, so an alias of an alias would be found from one end only.
     if conflicting.alias_normalized = alias_name then
-      perform identity.raise_error('L9VAL', format('alias: is already a name of %s', conflicting.entity), 'alias');
+      perform identity.raise_error('L9VAL', format('alias: is already a name of %s', conflicting.entity));
     elsif conflicting.alias_normalized = entity_name then
-      perform identity.raise_error('L9VAL',
-        format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
+      perform identity.raise_error('L9VAL', format('entity: is itself an alias; use the entity %s', conflicting.entity));
     else
       perform identity.raise_error('L9VAL',
-        format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
+        format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias));
     end if;
   end loop;
 

@@ -7,14 +7,13 @@ declare
   confirmed public.entity_aliases;
 begin
   if me.role <> 'l9_admin' then
-    perform identity.raise_error('L9SCP', 'alias_id: only administrators confirm aliases', 'alias_id');
+    perform identity.raise_error('L9SCP', 'alias_id: only administrators confirm aliases');
   end if;
   -- The policies of the owner return only aliases that the caller can read.
   select a.* into confirmed from public.entity_aliases a
   where a.alias_id = confirm_alias.alias_id and (a.ttl is null or a.ttl > now()) for update;
   if not found then
-    perform identity.raise_error('L9OWN',
-      format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id), 'alias_id');
+    perform identity.raise_error('L9OWN', format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id));
   end if;
   perform packets.check_scope(confirmed.scope, confirmed.project_id);
   if not confirmed.is_from_admin then

@@ -7,7 +7,7 @@ begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
     return;
   elsif jsonb_typeof(envelope -> field) is distinct from 'string' or identity.is_blank(envelope ->> field) then
-    perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field), 'envelope.' || field);
+    perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field));
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
 end $$;
@@ -24,8 +24,7 @@ begin
   -- A time names its zone, for which that of the server is no substitute.
   if event_time ~ ':' and event_time !~ '(Z|[+-]\d\d(:?\d\d)?)$'
     or event_time is not null and kinds.field_time(envelope -> 'timestamp') is null then
-    perform identity.raise_error('L9VAL',
-      'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
+    perform identity.raise_error('L9VAL', 'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z');
   end if;
 end $$;
 comment on function events.check_event is 'Checks the envelope of a memory of kind event: event_type is required; agent_id and '
@@ -40,16 +39,16 @@ begin
   perform events.check_word_of(envelope, 'agent_id', false);
   if jsonb_typeof(envelope -> 'steps') is distinct from 'array' or jsonb_array_length(envelope -> 'steps') = 0
     or jsonb_path_exists(envelope -> 'steps', 'strict $[*] ? (@.type() != "string" && @.type() != "object")') then
-    perform identity.raise_error('L9VAL', 'envelope.steps: must be a list of at least one text or object', 'envelope.steps');
+    perform identity.raise_error('L9VAL', 'envelope.steps: must be a list of at least one text or object');
   elsif coalesce(jsonb_typeof(envelope -> 'inference_steps'), 'null') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'envelope.inference_steps: must be a list', 'envelope.inference_steps');
+    perform identity.raise_error('L9VAL', 'envelope.inference_steps: must be a list');
   elsif coalesce(jsonb_typeof(envelope -> 'extracted_features'), 'null') not in ('object', 'null') then
-    perform identity.raise_error('L9VAL', 'envelope.extracted_features: must be an object', 'envelope.extracted_features');
+    perform identity.raise_error('L9VAL', 'envelope.extracted_features: must be an object');
   end if;
   foreach field in array array['steps', 'inference_steps'] loop
     if jsonb_typeof(envelope -> field) = 'array' and jsonb_array_length(envelope -> field) > 1000 then
       perform identity.raise_error('L9LIM',
-        format('envelope.%s: at most 1000 items, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
+        format('envelope.%s: at most 1000 items, got %s', field, jsonb_array_length(envelope -> field)));
     end if;
   end loop;
   foreach field in array array['reasoning_tokens', 'decision_tokens'] loop
@@ -58,19 +57,17 @@ begin
         and ((envelope ->> field)::numeric < 0 or (envelope ->> field)::numeric % 1 <> 0)
       or jsonb_typeof(envelope -> field) = 'array'
         and jsonb_path_exists(envelope -> field, 'strict $[*] ? (@.type() != "string")') then
-      perform identity.raise_error('L9VAL',
-        format('envelope.%s: must be a whole number of tokens or a list of texts', field), 'envelope.' || field);
+      perform identity.raise_error('L9VAL', format('envelope.%s: must be a whole number of tokens or a list of texts', field));
     elsif jsonb_typeof(envelope -> field) = 'array' and jsonb_array_length(envelope -> field) > 10000 then
       perform identity.raise_error('L9LIM',
-        format('envelope.%s: at most 10000 items, got %s', field, jsonb_array_length(envelope -> field)), 'envelope.' || field);
+        format('envelope.%s: at most 10000 items, got %s', field, jsonb_array_length(envelope -> field)));
     end if;
   end loop;
   if coalesce(jsonb_typeof(envelope -> 'confidence_scores'), 'null') not in ('object', 'null')
     or jsonb_typeof(envelope -> 'confidence_scores') = 'object' and exists (
       select from jsonb_each(envelope -> 'confidence_scores') as score
       where jsonb_typeof(score.value) <> 'number' or not (score.value #>> '{}')::numeric between 0 and 1) then
-    perform identity.raise_error('L9VAL',
-      'envelope.confidence_scores: must be an object of numbers from 0 to 1', 'envelope.confidence_scores');
+    perform identity.raise_error('L9VAL', 'envelope.confidence_scores: must be an object of numbers from 0 to 1');
   end if;
 end $$;
 comment on function events.check_reasoning is 'Checks the envelope of a memory of kind reasoning_trace: steps is required; '

@@ -12,7 +12,7 @@ declare
   ids uuid[] := '{}';
 begin
   if not coalesce(tasks.is_bare(start_task.payload), false) then
-    perform identity.raise_error('L9VAL', 'payload: may hold only numbers, ids and names, at most 4 KiB', 'payload');
+    perform identity.raise_error('L9VAL', 'payload: may hold only numbers, ids and names, at most 4 KiB');
   end if;
   for tenant in
     select t.tenant_id from public.tenants t

@@ -7,7 +7,7 @@ declare
   finished integer;
 begin
   if not coalesce(tasks.is_bare(coalesce(result, '{}')), false) then
-    perform identity.raise_error('L9VAL', 'result: may hold only numbers, ids and names, at most 4 KiB', 'result');
+    perform identity.raise_error('L9VAL', 'result: may hold only numbers, ids and names, at most 4 KiB');
   end if;
   update public.tasks t
   set status = case when finish_task.error is null then 'completed' else 'failed' end,

@@ -12,11 +12,11 @@ declare
   normalised text := facts.object_text(object);
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', 'object: a value is required that is not blank', 'object');
+    perform identity.raise_error('L9VAL', 'object: a value is required that is not blank');
   end if;
   perform identity.check_bytes(object::text, 8192, 'object'), identity.check_bytes(normalised, 8192, 'object');
   if jsonb_path_exists(object, '$.**{60}') then
-    perform identity.raise_error('L9LIM', 'object: may be nested at most 60 levels deep', 'object');
+    perform identity.raise_error('L9LIM', 'object: may be nested at most 60 levels deep');
   end if;
   perform identity.check_numbers(object, 'object');
   return normalised;

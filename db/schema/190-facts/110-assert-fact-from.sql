@@ -80,7 +80,7 @@ declare
 begin
   perform entities.check_confidence(assert_fact_from.confidence);
   if not isfinite(begins_at) then
-    perform identity.raise_error('L9VAL', 'valid_from: must be a finite point in time', 'valid_from');
+    perform identity.raise_error('L9VAL', 'valid_from: must be a finite point in time');
   end if;
   is_single := facts.lock_facts(key);
   -- Read the clock after taking the lock so that lock order and timestamps agree. Model-extracted facts are dated at the
@@ -99,7 +99,7 @@ begin
   end if;
 
   if not isfinite(assert_fact_from.valid_to) or assert_fact_from.valid_to <= begins_at then
-    perform identity.raise_error('L9VAL', 'valid_to: must be a finite point in time after valid_from', 'valid_to');
+    perform identity.raise_error('L9VAL', 'valid_to: must be a finite point in time after valid_from');
   end if;
 
   id := facts.fact_at(key, is_single, begins_at, by_admin);

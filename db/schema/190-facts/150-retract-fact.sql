@@ -31,7 +31,7 @@ begin
     select from public.fact_evidence e where e.fact_id = fact.fact_id and e.creator <> me.creator) then
     perform identity.raise_error('L9OWN', format('fact %s does not exist, or is not yours', retract_fact.fact_id), 'fact_id');
   elsif fact.retracted_at is not null then
-    perform identity.raise_error('L9VAL', 'fact_id: the fact is already retracted', 'fact_id');
+    perform identity.raise_error('L9VAL', 'fact_id: the fact is already retracted');
   end if;
 
   update public.knowledge_facts f

@@ -14,7 +14,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_predicate.is_single_valued is null then
-    perform identity.raise_error('L9VAL', 'is_single_valued: must be true or false', 'is_single_valued');
+    perform identity.raise_error('L9VAL', 'is_single_valued: must be true or false');
   end if;
   perform identity.check_bytes(register_predicate.description, 1000, 'description');
   -- Waits for running assertions of this predicate; later ones see the new registration.

@@ -8,7 +8,7 @@ create function facts.check_k(k integer) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if k is null or k not between 1 and facts.max_facts_per_read() then
-    perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()), 'k');
+    perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()));
   end if;
 end $$;
 comment on function facts.check_k is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
@@ -24,7 +24,7 @@ begin
   -- Each fact may come with the one that it replaced.
   if octet_length(details::text) > 65536 or cardinality(facts) > 2 * facts.max_facts_per_read() then
     perform identity.raise_error(
-      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', 2 * facts.max_facts_per_read()), 'details');
+      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', 2 * facts.max_facts_per_read()));
   end if;
   perform audit.add_audit_row(
     read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),

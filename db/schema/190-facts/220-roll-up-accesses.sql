@@ -12,7 +12,7 @@ declare
   row_total bigint;
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
-    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000');
   end if;
   -- One run at a time. The select is a statement of its own, so its snapshot includes what a previous run committed.
   perform pg_advisory_xact_lock(hashtextextended('l9-memory access roll-up', 0));

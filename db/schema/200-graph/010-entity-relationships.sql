@@ -80,7 +80,7 @@ declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
   if coalesce(normalised, '') = '' then
-    perform identity.raise_error('L9VAL', format('%s: a relationship type is required, such as depends_on', field), field);
+    perform identity.raise_error('L9VAL', format('%s: a relationship type is required, such as depends_on', field));
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;

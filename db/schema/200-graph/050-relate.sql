@@ -15,7 +15,7 @@ declare
 begin
   perform entities.check_confidence(relate_from.confidence);
   if source_name = target_name then
-    perform identity.raise_error('L9VAL', 'target: must be another entity than source', 'target');
+    perform identity.raise_error('L9VAL', 'target: must be another entity than source');
   end if;
   perform identity.check_bytes(extractor, 200, 'extracted_by');
   source := derived.lock_source_memory(relate_from.packet_id);
@@ -67,8 +67,7 @@ begin
   perform entities.check_name(relate.source, 'source'), entities.check_name(relate.target, 'target');
   perform entities.check_confidence(relate.confidence);
   if entities.normalise_name(relate.target) = any (entities.names_of(relate.source)) then
-    perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity',
-      'target');
+    perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity');
   end if;
   if packet_id is null then
     packet_id := ((public.save_memory(

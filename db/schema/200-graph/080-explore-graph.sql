@@ -47,11 +47,11 @@ begin
   perform entities.check_name(explore_graph.entity, 'entity');
   perform entities.check_confidence(explore_graph.min_confidence, 'min_confidence');
   if explore_graph.depth is null or explore_graph.depth not between 1 and 5 then
-    perform identity.raise_error('L9VAL', 'depth: must be from 1 to 5', 'depth');
+    perform identity.raise_error('L9VAL', 'depth: must be from 1 to 5');
   elsif explore_graph."limit" is null or explore_graph."limit" not between 1 and 500 then
-    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 500', 'limit');
+    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 500');
   elsif cardinality(explore_graph.types) > 64 then
-    perform identity.raise_error('L9LIM', 'types: at most 64', 'types');
+    perform identity.raise_error('L9LIM', 'types: at most 64');
   end if;
   walk := graph.walk_graph(
     array[btrim(explore_graph.entity)], explore_graph.depth,

@@ -7,17 +7,16 @@ declare
   changed jsonb;
 begin
   if jsonb_typeof(change) <> 'object' then
-    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days', 'half_life_days');
+    perform identity.raise_error('L9VAL', 'half_life_days: must be an object that maps kinds to days');
   end if;
   for days in select d.value from jsonb_each(change) as d where d.value <> 'null' loop
     if jsonb_typeof(days) <> 'number' or days::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500',
-        'half_life_days');
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500');
     end if;
   end loop;
   changed := half_lives || coalesce(jsonb_strip_nulls(change), '{}');
   if octet_length(changed::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
+    perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes');
   end if;
   return changed;
 end $$;
@@ -30,7 +29,7 @@ declare
 begin
   foreach name in array names loop
     if (settings ->> name)::real not between 0 and 1 then
-      perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
+      perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name));
     end if;
   end loop;
 end $$;
@@ -43,16 +42,15 @@ begin
   perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,context_weight,chunk_weight,thread_weight,'
     'next_weight,speaker_boost,common_word_share,min_relevance}');
   if settings.lexical_weight + settings.semantic_weight = 0 then
-    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0',
-      'semantic_weight');
+    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0');
   elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
     and settings.recency_boost + settings.importance_boost <= 0.2001) then
     perform identity.raise_error('L9VAL',
-      'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
+      'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2');
   end if;
   if cardinality(settings.languages) not between 1 and search.max_languages() or not settings.languages <@ words.languages() then
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
-      array_to_string(words.languages(), ', ')), 'languages');
+      array_to_string(words.languages(), ', ')));
   end if;
 end $$;
 comment on function search.check_search_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';

@@ -86,8 +86,7 @@ begin
           part := search.count_range_of_reasoning_traces(
             owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
         else
-          perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces',
-            'table_name');
+          perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces');
         end case;
         scanned := scanned + part.scanned;
         matches := matches || part.matches;

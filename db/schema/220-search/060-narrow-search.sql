@@ -98,7 +98,7 @@ begin
       max_scanned);
   end if;
   if table_name <> all ('{packet_store,memory_contexts,reasoning_traces}'::text[]) then
-    perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces', 'table_name');
+    perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces');
   end if;
   source.table_name := 'public.' || table_name;
   -- The ranges of an operator, who reads every scope, do not hold the scopes that were asked for.

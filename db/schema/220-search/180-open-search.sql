@@ -6,37 +6,37 @@ create function search.check_search(
 language plpgsql stable set search_path = '' as $$
 begin
   if query is not null and identity.is_blank(query) then
-    perform identity.raise_error('L9VAL', 'query: must not be blank', 'query');
+    perform identity.raise_error('L9VAL', 'query: must not be blank');
   elsif octet_length(query) > 32768 then
-    perform identity.raise_error('L9LIM', format('query: must be at most 32768 bytes, got %s', octet_length(query)), 'query');
+    perform identity.raise_error('L9LIM', format('query: must be at most 32768 bytes, got %s', octet_length(query)));
   elsif query is not null and packet_id is not null then
-    perform identity.raise_error('L9VAL', 'packet_id: must not be given together with a query', 'packet_id');
+    perform identity.raise_error('L9VAL', 'packet_id: must not be given together with a query');
   elsif k is null or k not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100');
   elsif mode is null or mode not in ('hybrid', 'lexical', 'semantic', 'graph') then
-    perform identity.raise_error('L9VAL', 'mode: must be hybrid, lexical, semantic or graph', 'mode');
+    perform identity.raise_error('L9VAL', 'mode: must be hybrid, lexical, semantic or graph');
   elsif mode = 'graph' and packet_id is not null then
     perform identity.raise_error('L9VAL',
-      'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode', 'mode');
+      'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode');
   elsif tags_match is null or tags_match not in ('any', 'all') then
-    perform identity.raise_error('L9VAL', 'tags_match: must be any or all', 'tags_match');
+    perform identity.raise_error('L9VAL', 'tags_match: must be any or all');
   elsif not coalesce(threshold between 0 and 2, true) then
-    perform identity.raise_error('L9VAL', 'threshold: must be a cosine distance from 0 to 2', 'threshold');
+    perform identity.raise_error('L9VAL', 'threshold: must be a cosine distance from 0 to 2');
   elsif not coalesce(min_relevance between 0 and 1, true) then
-    perform identity.raise_error('L9VAL', 'min_relevance: must be from 0 to 1', 'min_relevance');
+    perform identity.raise_error('L9VAL', 'min_relevance: must be from 0 to 1');
   elsif since > until then
-    perform identity.raise_error('L9VAL', 'since: must not be after until', 'since');
+    perform identity.raise_error('L9VAL', 'since: must not be after until');
   elsif max_tokens not between 500 and 1000000 then
-    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000', 'max_tokens');
+    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000');
   elsif as_of > clock_timestamp() then
-    perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
+    perform identity.raise_error('L9VAL', 'as_of: must not be in the future');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM',
-      'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
+      'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together');
   elsif needs_filter and query is null and packet_id is null
     and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
     perform identity.raise_error('L9VAL',
-      'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
+      'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags');
   end if;
 end $$;
 comment on function search.check_search is 'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. '
@@ -70,8 +70,7 @@ begin
         when request.vector is null then 'The embedder is not available: searched by words only.'
         else 'The vector of the query is of a model that does not serve: searched by words only.' end;
     elsif extensions.vector_dims(request.vector) <> embeddings.max_dimensions() then
-      perform identity.raise_error(
-        'L9VAL', format('query_vector: must have %s dimensions', embeddings.max_dimensions()), 'query_vector');
+      perform identity.raise_error('L9VAL', format('query_vector: must have %s dimensions', embeddings.max_dimensions()));
     end if;
   end if;
   request.vector := case when request.mode in ('hybrid', 'semantic') then request.vector end;
@@ -91,8 +90,7 @@ create function search.query_languages(settings public.search_settings, language
 language plpgsql stable parallel safe set search_path = '' as $$
 begin
   if language <> all (words.languages()) then
-    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')),
-      'language');
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')));
   end if;
   return case when language is null then settings.languages else array[language] end;
 end $$;

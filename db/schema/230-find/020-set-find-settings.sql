@@ -4,7 +4,7 @@ language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform search.check_weights(to_jsonb(settings), '{match_weight,recency_weight,proximity_weight,citation_weight}');
   if settings.match_weight + settings.recency_weight + settings.proximity_weight + settings.citation_weight = 0 then
-    perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0', 'match_weight');
+    perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0');
   end if;
 end $$;
 comment on function find.check_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';

@@ -24,7 +24,7 @@ declare
   ranked find.ranked;
 begin
   if mode is null or mode not in ('auto', 'fast', 'deep') then
-    perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
+    perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep');
   end if;
   if search.is_stale(memory_find.query_vector, memory_find.model, memory_find.retry_for) then
     return row('{}', '{}', '{"retry": "model"}')::public.find_result;

@@ -29,7 +29,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if set_world_model_settings.takes_facts is null then
-    perform identity.raise_error('L9VAL', 'takes_facts: must be true or false', 'takes_facts');
+    perform identity.raise_error('L9VAL', 'takes_facts: must be true or false');
   end if;
   insert into public.world_model_settings as s (tenant_id, takes_facts)
   values (admin.target_tenant_id, set_world_model_settings.takes_facts)

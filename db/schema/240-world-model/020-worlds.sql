@@ -28,8 +28,8 @@ declare
   version integer := world_model.lock_world(audience_id);
 begin
   if expected_version <> version then
-    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version), 'expected_version',
-      'Read the world again, then decide.');
+    perform identity.raise_error('L9VAL', format('expected_version: the world is at version %s', version),
+      hint => 'Read the world again, then decide.');
   end if;
   update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
   return version + 1;

@@ -58,7 +58,7 @@ begin
   if octet_length(entity.attributes::text) > 65536 then
     perform identity.raise_error('L9LIM',
       format('insight.entities.attributes: an entity has at most 65536 bytes (64 KiB), this one would have %s',
-        octet_length(entity.attributes::text)), 'insight.entities.attributes');
+        octet_length(entity.attributes::text)));
   end if;
   if entity.entity_row_id is not null then
     update public.world_model_entities e
@@ -135,7 +135,7 @@ language plpgsql volatile set search_path = '' as $$
 begin
   perform identity.require_identity();
   if source_packet is null and identity.is_blank(coalesce(world_model.check_insight(insight) ->> 'content', '')) then
-    perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
+    perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given');
   end if;
   return world_model.write_world_update(
     derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);

@@ -17,14 +17,13 @@ begin
     resolve_world.project_id := packets.project_or_default(resolve_world.project_id, resolve_world.scope);
     -- The error is the same for a scope that does not exist and for one that the caller may not read.
     if scope is null or scope <> all (me.readable_scopes) then
-      perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')), 'scope');
+      perform identity.raise_error('L9SCP', format('scope: you may read %s', array_to_string(me.readable_scopes, ', ')));
     elsif not identity.has_project(me, project_id) then
-      perform identity.raise_error('L9SCP', 'project_id: not one of your projects', 'project_id');
+      perform identity.raise_error('L9SCP', 'project_id: not one of your projects');
     elsif packets.scope_has_projects(resolve_world.scope) and project_id is null then
-      perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
+      perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope));
     elsif not packets.scope_has_projects(resolve_world.scope) and project_id is not null then
-      perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope),
-        'project_id');
+      perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope));
     end if;
     resolved.scope := resolve_world.scope;
     resolved.project_id := resolve_world.project_id;
@@ -41,7 +40,7 @@ begin
     limit 1;
     if not found then
       perform identity.raise_error('L9OWN',
-        format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id), 'audience_id');
+        format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id));
     end if;
   end if;
   resolved.state_version := coalesce((select w.state_version from world_model.worlds w
@@ -62,7 +61,7 @@ declare
 begin
   if point is not null and not world_model.is_version_number(point) then
     if not pg_input_is_valid(point, 'uuid') then
-      perform identity.raise_error('L9VAL', format('%s: must be the id of a snapshot or a version', field), field);
+      perform identity.raise_error('L9VAL', format('%s: must be the id of a snapshot or a version', field));
     end if;
     -- The policies of the caller apply to this query.
     select s.audience_id, s.scope, s.project_id, s.state_version, s.snapshot into resolved
@@ -70,14 +69,14 @@ begin
     where s.snapshot_id = point::uuid and (resolve_version.audience_id is null or s.audience_id = resolve_version.audience_id);
     if not found then
       perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours, or is of another world', field,
-        point), field);
+        point));
     end if;
     return resolved;
   end if;
   resolved := world_model.resolve_world(scope, project_id, audience_id);
   if point::integer > resolved.state_version then
     perform identity.raise_error('L9VAL',
-      format('%s: at most %s, the current version of the world', field, resolved.state_version), field);
+      format('%s: at most %s, the current version of the world', field, resolved.state_version));
   end if;
   resolved.state_version := coalesce(point::integer, resolved.state_version);
   resolved.versions := world_model.world_lineage(resolved.audience_id, resolved.state_version);

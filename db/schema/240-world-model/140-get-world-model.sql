@@ -42,11 +42,11 @@ begin
   entity_ids := identity.given_list(entity_ids);
   entity_type := identity.given_text(get_world_model.entity_type);
   if max_entities is null or max_entities not between 1 and 1000 then
-    perform identity.raise_error('L9VAL', 'max_entities: must be from 1 to 1000', 'max_entities');
+    perform identity.raise_error('L9VAL', 'max_entities: must be from 1 to 1000');
   elsif cardinality(entity_ids) > 1000 then
-    perform identity.raise_error('L9LIM', format('entity_ids: at most 1000, got %s', cardinality(entity_ids)), 'entity_ids');
+    perform identity.raise_error('L9LIM', format('entity_ids: at most 1000, got %s', cardinality(entity_ids)));
   elsif get_world_model.version < 0 then
-    perform identity.raise_error('L9VAL', 'version: must be 0 or more', 'version');
+    perform identity.raise_error('L9VAL', 'version: must be 0 or more');
   end if;
   wanted_keys := case when entity_ids is not null then array(select entities.normalise_name(i.id)
     from unnest(entity_ids) as i (id)) end;

@@ -45,7 +45,7 @@ declare
   differences public.world_difference[];
 begin
   if a is null then
-    perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version', 'a');
+    perform identity.raise_error('L9VAL', 'a: must be the id of a snapshot or a version');
   end if;
   -- If one of the two is a snapshot, the other one is a version of its world.
   if b_is_snapshot then

@@ -14,20 +14,18 @@ begin
   if world_model.is_version_number(snapshot) then
     target_version := snapshot::integer;
     if target_version >= version then
-      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1),
-        'snapshot');
+      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1));
     end if;
     lineage := world_model.world_lineage(world, target_version);
   else
     if snapshot is null or not pg_input_is_valid(snapshot, 'uuid') then
-      perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
+      perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version');
     end if;
     select s.state_version, s.snapshot into target_version, lineage from public.world_model_snapshots s
     where s.snapshot_id = write_world_restore.snapshot::uuid and s.audience_id = world and (s.ttl is null or s.ttl > now());
     if not found then
       perform identity.raise_error('L9OWN',
-        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot),
-        'snapshot');
+        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot));
     end if;
   end if;
   if not derived.is_from_admin(source) then
@@ -58,14 +56,14 @@ declare
 begin
   perform identity.require_identity();
   if snapshot is null then
-    perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version', 'snapshot');
+    perform identity.raise_error('L9VAL', 'snapshot: must be the id of a snapshot or a version');
   end if;
   if source_packet is null then
     target := world_model.resolve_version(snapshot, 'snapshot', scope, project_id);
     if target.audience_id <> (world_model.resolve_world(target.scope, target.project_id)).audience_id then
       perform identity.raise_error('L9VAL',
         'source_packet: required, since the snapshot is of the world of another org or user; '
-        'name a memory of theirs that gives the reason', 'source_packet');
+        'name a memory of theirs that gives the reason');
     end if;
   end if;
   return world_model.write_world_restore(

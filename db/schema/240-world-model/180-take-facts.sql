@@ -148,7 +148,7 @@ language plpgsql security definer set search_path = '' as $$
 begin
   if new.extracted_by is null and not world_model.takes_facts(new.tenant_id) then
     perform identity.raise_error('L9VAL',
-      'into_world: this tenant keeps facts out of its world model (set_world_model_settings)', 'into_world');
+      'into_world: this tenant keeps facts out of its world model (set_world_model_settings)');
   end if;
   -- A new fact is not current yet; the update that makes it so is followed.
   perform world_model.follow_facts(array[new.fact_id]);

@@ -13,7 +13,7 @@ create function reflection.check_choice(value text, choices text[], field text) 
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if value is null or value <> all (choices) then
-    perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(choices, ', ')), field);
+    perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(choices, ', ')));
   end if;
 end $$;
 comment on function reflection.check_choice is 'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
@@ -28,7 +28,7 @@ begin
   perform identity.check_bytes(context, reflection.max_text_bytes(), 'context');
   if cardinality(entities) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
-      format('entities: at most %s, got %s', reflection.max_list_length(), cardinality(entities)), 'entities');
+      format('entities: at most %s, got %s', reflection.max_list_length(), cardinality(entities)));
   end if;
   names := entities.check_names(entities, 'entities');
 end $$;

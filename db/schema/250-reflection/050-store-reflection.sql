@@ -26,7 +26,7 @@ begin
     priority := bounds.max_priority;
   end if;
   if source.packet_type <> 'reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind reflection');
   end if;
   -- Context and entities are those of whoever wrote the text.
   insert into public.reflection_store as r (source_packet, reflection_type, context, entities, confidence, priority, source_agent)
@@ -40,7 +40,7 @@ begin
   if not reflection.can_reinforce((result.reflection).reflection_type, store_reflection.type) then
     perform identity.raise_error('L9VAL', format(
       'content: this text is already saved as a %s; use another text for a %s',
-      (result.reflection).reflection_type, store_reflection.type), 'content');
+      (result.reflection).reflection_type, store_reflection.type));
   end if;
   insert into reflection.attestations as a (reflection_id, agent, confidence, priority)
   values ((result.reflection).reflection_id, derived.agent_for(source), store_reflection.confidence, store_reflection.priority)

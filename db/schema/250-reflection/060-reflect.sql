@@ -55,7 +55,7 @@ declare
 begin
   perform reflection.check_reflection(wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
   if reflect.expires_at <= now() then
-    perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
+    perform identity.raise_error('L9VAL', 'expires_at: must be in the future');
   end if;
   project_id := packets.project_or_default(reflect.project_id, target_scope);
   target_branch := packets.branch_or_default(reflect.branch, reflect.project_id);

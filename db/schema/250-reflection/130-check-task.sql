@@ -5,11 +5,11 @@ language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if cardinality(texts) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
-      format('%s: at most %s, got %s', field, reflection.max_list_length(), cardinality(texts)), field);
+      format('%s: at most %s, got %s', field, reflection.max_list_length(), cardinality(texts)));
   elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > reflection.max_text_bytes()) then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()));
   elsif exists (select from unnest(texts) as t (text) where identity.is_blank(coalesce(t.text, ''))) then
-    perform identity.raise_error('L9VAL', format('%s: no text may be blank', field), field);
+    perform identity.raise_error('L9VAL', format('%s: no text may be blank', field));
   end if;
 end $$;
 comment on function reflection.check_texts is 'Raises unless the list has at most 64 texts of 1 byte to 8 KiB each.';
@@ -21,17 +21,16 @@ begin
     return;
   elsif jsonb_typeof(metrics) <> 'object' then
     perform identity.raise_error('L9VAL', format('%s: must be an object of names and numbers or texts, such as {"tests": 212}',
-      field), field);
+      field));
   elsif (select count(*) from jsonb_object_keys(metrics)) > reflection.max_list_length() then
-    perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()));
   elsif exists (
     select from jsonb_each(metrics) as m (name, value)
     where identity.is_blank(m.name) or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
-    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field),
-      field);
+    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field));
   elsif exists (
     select from jsonb_each_text(metrics) as m (name, value) where octet_length(m.value) > reflection.max_text_bytes()) then
-    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
+    perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()));
   end if;
   perform identity.check_numbers(metrics, field);
 end $$;
@@ -43,15 +42,14 @@ create function reflection.check_task(
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if task_id is null or identity.is_blank(task_id) then
-    perform identity.raise_error('L9VAL', 'task_id: required', 'task_id');
+    perform identity.raise_error('L9VAL', 'task_id: required');
   elsif description is null or identity.is_blank(description) then
-    perform identity.raise_error('L9VAL', 'description: required', 'description');
+    perform identity.raise_error('L9VAL', 'description: required');
   elsif not (execution_time_ms >= 0 and execution_time_ms < 'infinity') then
-    perform identity.raise_error('L9VAL', 'execution_time_ms: must be a finite number of 0 or more', 'execution_time_ms');
+    perform identity.raise_error('L9VAL', 'execution_time_ms: must be a finite number of 0 or more');
   elsif cardinality(related_decisions) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
-      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)),
-      'related_decisions');
+      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)));
   end if;
   perform identity.check_bytes(task_id, 200, 'task_id'), identity.check_bytes(description, 65536, 'description');
   perform reflection.check_choice(outcome, reflection.task_outcomes(), 'outcome');
@@ -69,7 +67,7 @@ declare
   me identity.identity := identity.require_identity();
 begin
   if identity.is_blank(task_id) then
-    perform identity.raise_error('L9VAL', 'task_id: must not be blank', 'task_id');
+    perform identity.raise_error('L9VAL', 'task_id: must not be blank');
   end if;
   perform packets.check_scope(scope, project_id);
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',

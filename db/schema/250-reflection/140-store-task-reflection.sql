@@ -19,11 +19,10 @@ begin
   if not all_readable then
     -- Otherwise the row would show its readers the id of a memory that they may not know of.
     perform identity.raise_error('L9VAL',
-      format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
+      format('%s: names a memory that not every reader of scope %s may read', field, source.scope));
   end if;
   if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field),
-      field);
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field));
   end if;
 end $$;
 comment on function reflection.check_references is 'Raises L9OWN unless the caller may read all of these memories, and L9VAL if '
@@ -50,7 +49,7 @@ declare
   saved public.task_reflections;
 begin
   if source.packet_type <> 'task_reflection' then
-    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind task_reflection', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind task_reflection');
   elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   end if;
@@ -78,8 +77,7 @@ begin
     updated_at = clock_timestamp()
   where t.task_id = excluded.task_id returning t.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words',
-      'description');
+    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words');
   end if;
   return saved;
 end $$;

@@ -18,7 +18,7 @@ begin
   begin
     perform reflection.link_lesson(task.task_reflection_id, link_to_task.reflection_id);
   exception when sqlstate 'L9OWN' then
-    perform identity.raise_error('L9OWN', 'task_id: this task is another agent''s', 'task_id');
+    perform identity.raise_error('L9OWN', 'task_id: this task is another agent''s');
   end;
 end $$;
 comment on function reflection.link_to_task is 'Links a lesson to the task of this id in the caller''s audience: its owner, in '

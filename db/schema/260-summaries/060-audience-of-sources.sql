@@ -18,11 +18,10 @@ declare
   tenants uuid[];
 begin
   if coalesce(cardinality(ids), 0) = 0 or array_position(ids, null) is not null then
-    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on',
-      'source_packet_ids');
+    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on');
   elsif cardinality(ids) > summaries.max_sources() then
     perform identity.raise_error('L9LIM',
-      format('source_packet_ids: at most %s, got %s', summaries.max_sources(), cardinality(ids)), 'source_packet_ids');
+      format('source_packet_ids: at most %s, got %s', summaries.max_sources(), cardinality(ids)));
   end if;
   -- The lock makes a concurrent transaction that moves a source wait, so that it then finds the summary and deletes it.
   perform from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p) order by p.packet_id for share;
@@ -36,13 +35,11 @@ begin
     audience.coverage_end, audience.sources_saved_until
   from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error(
-      'L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours', 'source_packet_ids');
+    perform identity.raise_error('L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
       'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; '
-      'summarise each separately',
-      'source_packet_ids');
+      'summarise each separately');
   end if;
   audience.tenant_id := tenants[1];
   audience.project_id := projects[1];
@@ -60,7 +57,7 @@ begin
     perform identity.raise_error('L9VAL', format(
       'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; '
       'summarise each scope separately',
-      array_to_string(scopes, ', ')), 'source_packet_ids');
+      array_to_string(scopes, ', ')));
   end if;
   return audience;
 end $$;

@@ -8,7 +8,7 @@ begin
   -- If the memory is a summary itself, all its new readers must be able to read all its sources.
   if cardinality(sources) > 0 and summaries.is_audience_within(new, summaries.audience_of_sources(sources)) is not true then
     perform identity.raise_error('L9VAL',
-      'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'scope');
+      'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists');
   end if;
   perform summaries.delete_summaries(array(
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));

@@ -6,9 +6,9 @@ language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform reflection.check_choice(scope_type, summaries.scope_types(), 'scope_type');
   if scope_value is null or identity.is_blank(scope_value) then
-    perform identity.raise_error('L9VAL', 'scope_value: required, the id or name of the thread, agent, topic, …', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: required, the id or name of the thread, agent, topic, …');
   elsif summary_text is null or identity.is_blank(summary_text) then
-    perform identity.raise_error('L9VAL', 'summary_text: must not be blank', 'summary_text');
+    perform identity.raise_error('L9VAL', 'summary_text: must not be blank');
   end if;
   perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'),
     identity.check_bytes(summary_text, 262144, 'summary_text');

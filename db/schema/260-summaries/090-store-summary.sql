@@ -13,14 +13,12 @@ begin
     store_summary_row.scope_type, store_summary_row.scope_value, source.envelope ->> 'content', store_summary_row.key_facts,
     store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
   if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
-    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources',
-      'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources');
   elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   elsif summaries.is_audience_within(source, audience) is not true then
     perform identity.raise_error('L9VAL',
-      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists',
-      'source_packet');
+      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists');
   end if;
 
   insert into public.memory_summaries (
@@ -33,7 +31,7 @@ begin
     audience.coverage_start, audience.coverage_end, audience.sources_saved_until, store_summary_row.valid_until)
   on conflict do nothing returning memory_summaries.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'scope_value: already has a summary, or source_packet already is one', 'scope_value');
+    perform identity.raise_error('L9VAL', 'scope_value: already has a summary, or source_packet already is one');
   end if;
   insert into public.memory_summary_sources (summary_packet, packet_id, tenant_id)
   select distinct saved.source_packet, i.id, saved.tenant_id from unnest(store_summary_row.source_packet_ids) as i (id);

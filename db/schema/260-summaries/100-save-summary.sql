@@ -25,14 +25,14 @@ begin
     save_summary.scope_type, save_summary.scope_value, summary_text, save_summary.key_facts, save_summary.key_entities,
     save_summary.key_decisions, wanted_confidence);
   if save_summary.valid_until <= now() then
-    perform identity.raise_error('L9VAL', 'valid_until: must be in the future', 'valid_until');
+    perform identity.raise_error('L9VAL', 'valid_until: must be in the future');
   end if;
   audience := summaries.audience_of_sources(source_packet_ids);
   if audience.org_id <> me.org_id or audience.user_id <> me.user_id
     or audience.org_id is not null and me.org_id is null or audience.user_id is not null and me.user_id is null then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the summary',
-      'source_packet_ids');
+      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the '
+      'summary');
   end if;
   perform packets.check_scope(audience.scope, audience.project_id);
 
@@ -46,13 +46,11 @@ begin
     and s.scope_type = save_summary.scope_type and s.scope_value = save_summary.scope_value;
   if former_packet = any (source_packet_ids) then
     perform identity.raise_error(
-      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead',
-      'source_packet_ids');
+      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead');
   elsif former_packet is not null then
     delete from public.packet_store p where p.packet_id = former_packet;
     if not found then
-      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace',
-        'scope_value');
+      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace');
     end if;
   end if;
 

@@ -34,11 +34,11 @@ begin
     perform reflection.check_choice(one_type, summaries.scope_types(), 'scope_types');
   end loop;
   if min_packets < 1 then
-    perform identity.raise_error('L9VAL', 'min_packets: must be 1 or more', 'min_packets');
+    perform identity.raise_error('L9VAL', 'min_packets: must be 1 or more');
   elsif max_sources is null or max_sources not between 1 and summaries.max_sources() then
-    perform identity.raise_error('L9VAL', format('max_sources: must be from 1 to %s', summaries.max_sources()), 'max_sources');
+    perform identity.raise_error('L9VAL', format('max_sources: must be from 1 to %s', summaries.max_sources()));
   elsif k is null or k not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 100');
   end if;
   project_id := nullif(project_id, '');
   return query

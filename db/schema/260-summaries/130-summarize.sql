@@ -54,9 +54,9 @@ begin
     result.status := 'saved';
     return result;
   elsif max_tokens is null or max_tokens not between 500 and 1000000 then
-    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000', 'max_tokens');
+    perform identity.raise_error('L9VAL', 'max_tokens: must be from 500 to 1000000');
   elsif k is null or k not between 1 and 20 then
-    perform identity.raise_error('L9VAL', 'k: must be from 1 to 20', 'k');
+    perform identity.raise_error('L9VAL', 'k: must be from 1 to 20');
   end if;
 
   select coalesce(jsonb_agg(

@@ -17,7 +17,7 @@ declare
   packet_id uuid;
 begin
   if identity.current_role_name() <> 'l9_worker' then
-    perform identity.raise_error('L9SCP', 'store_summary: only background jobs may call it; call save_summary()');
+    perform identity.raise_error('L9SCP', 'store_summary: only background jobs may call it; call save_summary()', '');
   end if;
   perform summaries.check_summary(
     store_summary.scope_type, store_summary.scope_value, summary_text, store_summary.key_facts, store_summary.key_entities,
@@ -44,7 +44,7 @@ begin
     audience.tenant_id, audience.org_id, audience.user_id, clock_timestamp(), clock_timestamp(), clock_timestamp())
   on conflict do nothing returning p.packet_id into packet_id;
   if packet_id is null then
-    perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary with the same text exists', 'summary_text');
+    perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary with the same text exists');
   end if;
   return summaries.store_summary_row(
     packet_id, store_summary.scope_type, store_summary.scope_value, source_packet_ids, store_summary.key_facts,

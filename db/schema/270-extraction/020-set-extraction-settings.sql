@@ -10,21 +10,19 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if cardinality(set_extraction_settings.kinds) > 64 then
-    perform identity.raise_error('L9LIM', 'kinds: at most 64', 'kinds');
+    perform identity.raise_error('L9LIM', 'kinds: at most 64');
   elsif not extraction.are_kinds(set_extraction_settings.kinds) then
-    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each',
-      'kinds');
+    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each');
   elsif cardinality(set_extraction_settings.scopes) > 64 then
-    perform identity.raise_error('L9LIM', 'scopes: at most 64', 'scopes');
+    perform identity.raise_error('L9LIM', 'scopes: at most 64');
   elsif not extraction.is_budget(set_extraction_settings.tokens_per_day) then
-    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12',
-      'tokens_per_day');
+    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12');
   end if;
   select n.scope into unknown_scope
   from unnest(set_extraction_settings.scopes) as n (scope)
   where not exists (select from public.scopes s where s.tenant_id = admin.target_tenant_id and s.scope = n.scope) limit 1;
   if found then
-    perform identity.raise_error('L9VAL', 'scopes: must be existing scopes of the tenant', 'scopes');
+    perform identity.raise_error('L9VAL', 'scopes: must be existing scopes of the tenant');
   end if;
 
   insert into public.extraction_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;

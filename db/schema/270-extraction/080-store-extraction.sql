@@ -40,7 +40,7 @@ declare
   is_fit boolean;
 begin
   if coalesce(btrim(store_extraction.model), '') = '' or octet_length(store_extraction.model) > 200 then
-    perform identity.raise_error('L9VAL', 'model: a name of at most 200 bytes is required', 'model');
+    perform identity.raise_error('L9VAL', 'model: a name of at most 200 bytes is required');
   end if;
   select p.* into source from public.packet_store p
   where p.packet_id = store_extraction.packet_id and p.content_hash = store_extraction.content_hash

@@ -144,7 +144,7 @@ begin
   end if;
   answer.role := access.get_actor_role(answer.tenant_id, explain_access.caller);
   if answer.role is null then
-    perform identity.raise_error('L9VAL', 'caller: no such actor in this tenant', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no such actor in this tenant');
   end if;
   subject := access.get_identity_with_claims(
     answer.tenant_id, explain_access.caller, explain_access.org_id, explain_access.user_id,

@@ -23,7 +23,7 @@ create function archive.hash_of(pointer text) returns bytea
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if pointer is null or pointer !~ '^cascade://[0-9a-f]{64}$' then
-    perform identity.raise_error('L9VAL', 'pointer: must be cascade:// and 64 hexadecimal digits', 'pointer');
+    perform identity.raise_error('L9VAL', 'pointer: must be cascade:// and 64 hexadecimal digits');
   end if;
   return decode(substr(pointer, 11), 'hex');
 end $$;

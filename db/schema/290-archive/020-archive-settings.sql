@@ -28,10 +28,9 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if (set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[]) is not true then
-    perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one', 'archive_fields');
+    perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one');
   elsif 'tool_calls' = any (set_archive_settings.archive_fields) and 'messages' <> all (set_archive_settings.archive_fields) then
-    perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too',
-      'archive_fields');
+    perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too');
   end if;
   insert into public.archive_settings as s (tenant_id, archive_fields)
   values (admin.target_tenant_id, set_archive_settings.archive_fields)

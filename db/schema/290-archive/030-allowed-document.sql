@@ -22,7 +22,7 @@ declare
   messages jsonb := session -> 'messages';
 begin
   if session is null or jsonb_typeof(session) <> 'object' then
-    perform identity.raise_error('L9VAL', 'session: must be an object', 'session');
+    perform identity.raise_error('L9VAL', 'session: must be an object');
   elsif identity.is_blank(coalesce(session ->> 'session_id', '')) or jsonb_typeof(session -> 'session_id') <> 'string'
     or octet_length(session ->> 'session_id') > 200 then
     perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');

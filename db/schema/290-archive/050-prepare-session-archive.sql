@@ -90,10 +90,10 @@ begin
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
   answer.document := document::text;
   if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
-    perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
+    perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()));
   elsif octet_length(answer.document) > archive.max_session_bytes() then
     perform identity.raise_error('L9LIM',
-      format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)), 'session');
+      format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)));
   end if;
   answer.redacted := 0;
   if redact then

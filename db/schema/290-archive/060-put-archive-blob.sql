@@ -5,7 +5,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform archive.own_prepared(put_archive_blob.archive_id);
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
-    perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1', 'blob');
+    perform identity.raise_error('L9VAL', 'blob: must be encrypted bytes of version 1');
   end if;
   -- The table compares the bytes with their hash.
   insert into public.archive_blobs as b (archive_id, content_hash, blob)
@@ -23,7 +23,7 @@ begin
   if octet_length(announce_archive_blob.content_hash) is distinct from 32
     or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
-    perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
+    perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed');
   end if;
   -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.
   insert into archive.pending_deletions as d (archive_id, connector, content_hash, entered_at, due_at)
@@ -46,10 +46,9 @@ begin
   select a.* into restored
   from public.session_archives a where a.archive_id = restore_archive_blob.archive_id and 'postgres' = any (a.connectors);
   if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours',
-      'archive_id');
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours');
   elsif restored.content_hash is distinct from sha256(restore_archive_blob.blob) then
-    perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive', 'blob');
+    perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive');
   end if;
   insert into public.archive_blobs as b (archive_id, content_hash, blob)
   values (restored.archive_id, restored.content_hash, restore_archive_blob.blob)

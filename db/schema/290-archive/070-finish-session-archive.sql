@@ -47,7 +47,7 @@ begin
   where p.archive_id = own_prepared.archive_id and p.acting_tenant_id = me.tenant_id and p.caller = me.caller
     and p.acting_user_id is not distinct from me.user_id and p.prepared_at > clock_timestamp() - archive.lasting();
   if not found then
-    perform identity.raise_error('L9VAL', 'archive_id: must be a session that you prepared within the last hour', 'archive_id');
+    perform identity.raise_error('L9VAL', 'archive_id: must be a session that you prepared within the last hour');
   end if;
   return prepared;
 end $$;
@@ -67,12 +67,12 @@ begin
   if source.packet_type <> 'session' or source.scope <> prepared.scope or source.project_id is distinct from prepared.project_id
     or source.metadata ->> 'creator' <> me.creator then
     perform identity.raise_error('L9VAL',
-      'packet_id: must be your memory of kind session in the scope and project of the archive', 'packet_id');
+      'packet_id: must be your memory of kind session in the scope and project of the archive');
   elsif octet_length(content_hash) is distinct from 32 or octet_length(fingerprint) is distinct from 32
     or octet_length(wrapped_key) is distinct from 60 or coalesce(cardinality(connectors), 0) not between 1 and 8
     or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
-    perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed', 'blob');
+    perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed');
   elsif exists (
     select from unnest(connectors) as c (name)
     where not case c.name
@@ -85,7 +85,7 @@ begin
         where d.archive_id = store_session_archive.archive_id and d.content_hash = store_session_archive.content_hash
           and d.connector = c.name) end) then
     -- Only what was stored for this archive counts, so that this tells nothing of the bytes of others.
-    perform identity.raise_error('L9VAL', 'blob: must be stored before its archive', 'blob');
+    perform identity.raise_error('L9VAL', 'blob: must be stored before its archive');
   end if;
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
   delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;

@@ -20,7 +20,7 @@ begin
   -- The key was chosen at random, so another archive that names this hash is a copy, and was entered later.
   order by a.stored_at, a.archive_id limit 1;
   if not found then
-    perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
+    perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours');
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors,
     found_one.key_id, w.wrapped_key,
@@ -53,7 +53,7 @@ declare
 begin
   select a.* into noted from public.session_archives a where a.archive_id = note_verification.archive_id;
   if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours');
   elsif problem is null then
     if not archive.may_keep(noted, me) then
       return false;
@@ -61,9 +61,9 @@ begin
     update public.session_archives a set verified_at = clock_timestamp(), verified_by = me.creator
     where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
-    perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
+    perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key');
   elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
-    perform identity.raise_error('L9VAL', 'connector: must be the name of a store', 'connector');
+    perform identity.raise_error('L9VAL', 'connector: must be the name of a store');
   else
     perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
       jsonb_strip_nulls(jsonb_build_object('pointer', noted.pointer, 'problem', problem, 'connector', connector)), 'L9INT');
@@ -86,11 +86,11 @@ declare
 begin
   if coalesce(cardinality(name_copies.connectors), 0) not between 1 and 8
     or exists (select from unnest(name_copies.connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
-    perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores', 'connectors');
+    perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores');
   end if;
   select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;
   if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours', 'archive_id');
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive, or it is not yours');
   elsif not archive.may_keep(named, me) then
     return false;
   elsif named.connectors = name_copies.connectors then

@@ -21,9 +21,9 @@ begin
   tags := identity.given_list(tags);
   session_id := identity.given_text(session_id);
   if "limit" is null or "limit" not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
+    perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100');
   elsif since > until then
-    perform identity.raise_error('L9VAL', 'since: must not be after until', 'since');
+    perform identity.raise_error('L9VAL', 'since: must not be after until');
   end if;
   if nullif(btrim(query), '') is not null then
     -- The memories of kind session are searched, so that ranking, audit and access log are those of every search.

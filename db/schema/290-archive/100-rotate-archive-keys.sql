@@ -25,7 +25,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
-    perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
+    perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-');
   end if;
   update public.session_archives a set key_id = replace_key.key_id
   where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id returning a.* into replaced;

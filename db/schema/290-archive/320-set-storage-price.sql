@@ -11,11 +11,11 @@ begin
   perform administration.require_whole_token(admin);
   if set_storage_price.connector is null or set_storage_price.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL',
-      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters');
   elsif set_storage_price.currency is null or set_storage_price.currency !~ '^[A-Z]{3,8}$' then
-    perform identity.raise_error('L9VAL', 'currency: must be a code of 3 to 8 capitals, such as EUR', 'currency');
+    perform identity.raise_error('L9VAL', 'currency: must be a code of 3 to 8 capitals, such as EUR');
   elsif set_storage_price.priced_on not between '2000-01-01' and '9999-12-31' then
-    perform identity.raise_error('L9VAL', 'priced_on: must be a day from 2000-01-01 to 9999-12-31', 'priced_on');
+    perform identity.raise_error('L9VAL', 'priced_on: must be a day from 2000-01-01 to 9999-12-31');
   end if;
   select p.name into field
   from (values
@@ -24,7 +24,7 @@ begin
     ('per_object_once', set_storage_price.per_object_once)) as p (name, price)
   where p.price not between 0 and 1000000 limit 1;
   if found then
-    perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1000000', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1000000', field));
   end if;
   perform identity.check_bytes(set_storage_price.price_list, 500, 'price_list');
 

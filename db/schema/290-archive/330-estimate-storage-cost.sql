@@ -28,17 +28,17 @@ begin
   perform identity.require_identity();
   if estimate_storage_cost.pointer is not null then
     if estimate_storage_cost.bytes is not null then
-      perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
+      perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both');
     end if;
     select a.* into archived from public.session_archives a
     where a.content_hash = archive.hash_of(estimate_storage_cost.pointer) order by a.stored_at, a.archive_id limit 1;
     if not found then
-      perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
+      perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours');
     end if;
   end if;
   estimate_storage_cost.bytes := coalesce(estimate_storage_cost.bytes, archived.size);
   if estimate_storage_cost.bytes is null or estimate_storage_cost.bytes not between 0 and 1000000000000000 then
-    perform identity.raise_error('L9VAL', 'bytes: must be from 0 to 10^15', 'bytes');
+    perform identity.raise_error('L9VAL', 'bytes: must be from 0 to 10^15');
   end if;
   estimate.bytes := estimate_storage_cost.bytes;
   estimate.redundancy := coalesce(estimate_storage_cost.redundancy, archived.redundancy, 1);
@@ -46,10 +46,10 @@ begin
   estimate.disclaimer :=
     'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
   if estimate.redundancy not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
+    perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100');
   elsif estimate.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL',
-      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters', 'connector');
+      'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters');
   end if;
   perform audit.audit_read(
     'STATS', jsonb_strip_nulls(jsonb_build_object('function', 'estimate_storage_cost', 'pointer', archived.pointer)),

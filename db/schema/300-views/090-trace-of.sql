@@ -25,9 +25,9 @@ declare
 begin
   perform identity.require_identity();
   if trace_of.trace_id is null or octet_length(trace_of.trace_id) not between 1 and packets.max_reference_bytes() then
-    perform identity.raise_error('L9VAL', 'trace_id: must be a text of 1 to 200 bytes', 'trace_id');
+    perform identity.raise_error('L9VAL', 'trace_id: must be a text of 1 to 200 bytes');
   elsif max_rows is null or max_rows not between 1 and 10000 then
-    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 10000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 10000');
   end if;
   with saved as materialized (
     select p.packet_id, p.created_at, p.packet_type, p.metadata ->> 'creator' as creator, p.project_id, p.scope, p.correlation_id,

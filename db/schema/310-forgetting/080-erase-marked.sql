@@ -10,7 +10,7 @@ create function forgetting.check_erasure_reason(reason text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if reason is null or identity.is_blank(reason) then
-    perform identity.raise_error('L9VAL', 'reason: required, the reason for the erasure; the tombstone keeps it', 'reason');
+    perform identity.raise_error('L9VAL', 'reason: required, the reason for the erasure; the tombstone keeps it');
   end if;
   perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');
 end $$;

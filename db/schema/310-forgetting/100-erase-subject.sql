@@ -10,15 +10,15 @@ declare
 begin
   perform forgetting.check_erasure_reason(reason);
   if user_id is null then
-    perform identity.raise_error('L9VAL', 'user_id: required, the user whose memories are to be erased', 'user_id');
+    perform identity.raise_error('L9VAL', 'user_id: required, the user whose memories are to be erased');
   elsif target_tenant <> all (forgetting.administered_tenants()) then
-    perform identity.raise_error('L9SCP', 'tenant_id: you may not erase in this tenant', 'tenant_id');
+    perform identity.raise_error('L9SCP', 'tenant_id: you may not erase in this tenant');
   elsif not forgetting.is_unrestricted_operator(me) and (
     not '*' = any (me.projects)
     or exists (select from public.scopes s where s.tenant_id = target_tenant and s.scope <> all (me.writable_scopes))
   ) then
     perform identity.raise_error('L9SCP',
-      'erase_subject: your token must cover every scope and project of the tenant, so that nothing is left behind');
+      'erase_subject: your token must cover every scope and project of the tenant, so that nothing is left behind', '');
   end if;
 
   perform forgetting.mark_erased(erasure_id, reason, array(

@@ -73,13 +73,13 @@ declare
 begin
   perform secrets.require_scanner();
   if max_rows not between 1 and 10000 then
-    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 10000', 'max_rows');
+    perform identity.raise_error('L9VAL', 'max_rows: from 1 to 10000');
   elsif from_row is not null and not pg_input_is_valid(from_row, 'uuid') then
-    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
+    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before');
   end if;
   select g.* into scanned from secrets.guarded_tables() g where g.table_name >= from_table order by g.table_name limit 1;
   if not found then
-    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
+    perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before');
   end if;
   -- Several versions have the packet_id of their memory: a step takes all of the last one.
   execute format($sql$

@@ -12,15 +12,14 @@ begin
     select from public.actors a
     where a.tenant_id = check_writer_and_scope.tenant_id
       and a.creator = metadata ->> 'creator' and a.source = metadata ->> 'source') then
-    perform identity.raise_error('L9VAL', 'metadata: creator and source must be those of an actor of the tenant', 'metadata');
+    perform identity.raise_error('L9VAL', 'metadata: creator and source must be those of an actor of the tenant');
   end if;
   select s.is_project_scoped into has_projects from public.scopes s
   where s.tenant_id = check_writer_and_scope.tenant_id and s.scope = check_writer_and_scope.scope;
   if has_projects is null then
-    perform identity.raise_error('L9VAL', 'scope: must be a scope of the tenant', 'scope');
+    perform identity.raise_error('L9VAL', 'scope: must be a scope of the tenant');
   elsif has_projects <> (project_id is not null) then
-    perform identity.raise_error('L9VAL',
-      'project_id: required in a scope with projects, and not allowed in others', 'project_id');
+    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and not allowed in others');
   end if;
 end
 $$;
