@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:9f7410c26eb37a51c710f08e6214d9f36771632d
+--! Hash: sha1:268ded6890e1fd58b9d45a59a3033dff5cd2badc
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -151,8 +151,7 @@ return (
 comment on function identity.is_blank is 'True if a text has nothing that can be seen.';
 comment on function identity.given_text is 'The text, or null if it is blank: an optional text that is blank was left out.';
 comment on function identity.given_list is 'The list, or null if it is empty: an optional list that is empty was left out.';
-comment on function identity.given_object is 'The object without its fields that are null, an empty list or a blank text: those '
-  'were left out. Null if none is left.';
+comment on function identity.given_object is 'The object without fields that are null, an empty list or a blank text.';
 grant execute on function identity.is_blank, identity.given_text, identity.given_list, identity.given_object to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/015-given.sql
@@ -182,15 +181,13 @@ begin
   end if;
   return value::numeric = value::text::double precision::text::numeric;
 end $$;
-comment on function identity.is_exact_number is 'True if a double, which is what JavaScript and most other readers of JSON have, '
-  'holds exactly this number.';
+comment on function identity.is_exact_number is 'True if a double, which most readers of JSON have, holds this number.';
 
 create function identity.may_hold_long_number(document text) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return document ~ '[0-9][0-9.]{15}';
-comment on function identity.may_hold_long_number is 'True if a document may hold a number that a double does not hold exactly. '
-  'Up to 15 digits are always exact, so most documents are not looked through.';
+comment on function identity.may_hold_long_number is 'False if no number has more than 15 digits, which are always exact.';
 
 create function identity.check_numbers(value jsonb, field text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -203,8 +200,7 @@ begin
         field));
   end if;
 end $$;
-comment on function identity.check_numbers is 'Raises L9VAL for this field if the value holds a number that its readers would '
-  'change, because a double does not hold it exactly.';
+comment on function identity.check_numbers is 'Raises L9VAL for this field if a double does not hold one of its numbers.';
 grant execute on function identity.is_exact_number, identity.may_hold_long_number, identity.check_numbers to l9_agent, l9_admin,
   l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/025-check-numbers.sql
@@ -229,33 +225,28 @@ grant execute on function identity.uuid_of to l9_agent, l9_admin, l9_platform_ad
 
 create function identity.is_identifier(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
-comment on function identity.is_identifier is 'True if the value can name a tenant or a scope: 1 to 63 lower-case letters, '
-  'digits, - and _. Null for null.';
+comment on function identity.is_identifier is 'True if the value can name a tenant or a scope. Null for null.';
 
 create function identity.is_display_name(value text, max_length integer) returns boolean language sql immutable parallel safe
 return value ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]*[^[:cntrl:][:space:]])?$' and pg_catalog.char_length(value) <= max_length;
-comment on function identity.is_display_name is 'True if the value can be shown as a name: 1 to max_length characters, no '
-  'control characters, no leading or trailing white space. Null for null.';
+comment on function identity.is_display_name is 'True if the value can be shown as a name. Null for null.';
 
 create function identity.is_caller_name(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
-comment on function identity.is_caller_name is 'True if the value can name a caller: 1 to 63 letters, digits, ., _ and -. Null '
-  'for null.';
+comment on function identity.is_caller_name is 'True if the value can name a caller. Null for null.';
 
 create function identity.is_project_id(value text) returns boolean
 language sql immutable parallel safe
 -- The length by itself: {1,200} would make 200 states of the expression, which take 30 times as long.
 return value ~ '^[A-Za-z0-9._/@:+-]+$' and pg_catalog.char_length(value) <= 200;
-comment on function identity.is_project_id is 'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null '
-  'for null.';
+comment on function identity.is_project_id is 'True if the value can name a project. Null for null.';
 
 create function identity.is_branch(value text) returns boolean
 language sql immutable parallel safe
 -- As `git check-ref-format --branch` has it.
 return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]'
   and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
-comment on function identity.is_branch is 'True if the value can name a branch: 1 to 255 characters that Git allows as the name '
-  'of one. Null for null.';
+comment on function identity.is_branch is 'True if the value can name a branch, as Git has it. Null for null.';
 
 create function identity.caller_roles() returns text[] language sql immutable parallel safe
 return array['l9_agent', 'l9_admin', 'l9_platform_admin'];
@@ -291,8 +282,7 @@ return case pg_catalog.current_setting('role')
   when 'none' then session_user::text
   else pg_catalog.current_setting('role')
 end;
-comment on function identity.current_role_name is 'Role that the session has taken. Unlike current_user, it is the caller''s '
-  'role inside a definer function too.';
+comment on function identity.current_role_name is 'The role that the session has taken, inside a definer function too.';
 
 create function identity.intersect_scopes(list text[], claimed text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -310,8 +300,7 @@ grant execute on function identity.claim, identity.list_claim, identity.current_
 create type identity.identity as (
   tenant_id uuid, org_id uuid, user_id uuid, caller text, creator text, source text, agent text, role text,
   readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean);
-comment on type identity.identity is 'The caller of this transaction and its permissions, after its claims were limited by the '
-  'actor''s row.';
+comment on type identity.identity is 'The caller of this transaction, and what its claims and the actor''s row permit.';
 
 -- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
 -- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
@@ -406,18 +395,15 @@ comment on function identity.current_creator is 'The value of metadata.creator i
 
 create function identity.current_scopes() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).readable_scopes, '{}');
-comment on function identity.current_scopes is 'Scopes that the caller can read: both claimed and registered. Empty without an '
-  'identity.';
+comment on function identity.current_scopes is 'Scopes that the caller can read; empty without an identity.';
 
 create function identity.current_writable_scopes() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).writable_scopes, '{}');
-comment on function identity.current_writable_scopes is 'Scopes that the caller can write: both claimed and registered. Empty '
-  'without an identity.';
+comment on function identity.current_writable_scopes is 'Scopes that the caller can write; empty without an identity.';
 
 create function identity.current_projects() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).projects, '{}');
-comment on function identity.current_projects is 'Projects that the caller can work in; {*} means every project. Empty without '
-  'an identity.';
+comment on function identity.current_projects is 'Projects that the caller can work in; {*} is all, {} none.';
 
 -- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
 create function identity.has_every_project() returns boolean language sql stable parallel safe
@@ -453,8 +439,7 @@ begin
   end if;
   return me;
 end $$;
-comment on function identity.require_admin is 'Returns current_identity() if the caller is an administrator; else raises L9AUT '
-  '(no identity) or L9SCP (another role).';
+comment on function identity.require_admin is 'current_identity() of an administrator; else raises L9AUT or L9SCP.';
 grant execute on function identity.require_identity, identity.require_admin to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/070-require-identity.sql
 --! Included 010-identity/080-has-every-scope.sql
@@ -489,10 +474,9 @@ begin
   perform audit.write_audit('READ', table_name, details => '{"reader": "operator"}');
   return true;
 end $$;
-comment on function identity.allow_and_audit_operator_read is 'Returns true if the caller is an active platform admin, and then '
-  'writes an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table '
-  'that it reads. Raises in a read-only transaction, because the read could not be audited. It calls audit.write_audit(), which '
-  'a later chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
+comment on function identity.allow_and_audit_operator_read is 'True if the caller is an active platform admin, and then writes '
+  'an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table that it '
+  'reads. Raises in a read-only transaction, because the read could not be audited. Definer: writes audit_log.';
 grant execute on function identity.allow_and_audit_operator_read to l9_platform_admin;
 --! EndIncluded 010-identity/090-operator-reads.sql
 --! Included 010-identity/100-refresh-active-actors.sql
@@ -518,8 +502,7 @@ begin
   left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
   where a.tenant_id = refresh_active_actors.tenant_id and a.is_active group by a.tenant_id, a.caller;
 end $$;
-comment on function identity.refresh_active_actors is 'Recomputes the rows of a tenant in active_actors. Not executable by '
-  'callers.';
+comment on function identity.refresh_active_actors is 'Recomputes the rows of a tenant in active_actors.';
 
 create function identity.tg__refresh_active_actors() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -545,8 +528,7 @@ comment on function identity.tg__refresh_active_actors is 'Keeps active_actors e
 
 create function identity.is_call_limit(calls integer) returns boolean language sql immutable parallel safe set search_path = ''
 return calls between 1 and 100000000;
-comment on function identity.is_call_limit is 'True if an actor or tenant may be limited to this number of calls a minute: from '
-  '1 to 100,000,000.';
+comment on function identity.is_call_limit is 'True if an actor or tenant may be limited to so many calls a minute.';
 
 create table public.tenants (
   tenant_id uuid primary key default uuidv7(),
@@ -941,7 +923,7 @@ return coalesce((
   where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
   row(1, 1, 1, 'critical')::identity.bounds);
 comment on function identity.bounds_of is 'The bounds of the actor that writes under this creator name. A name without an actor, '
-  'such as job, has the greatest bounds. Definer: agents read no row of actors but their own. Not executable by callers.';
+  'such as job, has the greatest bounds. Definer: agents read no row of actors but their own.';
 --! EndIncluded 010-identity/168-bounds.sql
 --! Included 010-identity/170-api-keys.sql
 -- Whom each API key stands for and what it is limited to. create_api_key() and revoke_api_key() write the rows;
@@ -1067,8 +1049,7 @@ return
       and (k.tool_sets is null
         or nullif(pg_catalog.current_setting('l9.tool_set', true), '') = any (k.tool_sets))));
 comment on function identity.are_claims_valid is 'True if the org and user (if registered) are active and match, and the API key '
-  'belongs to the caller and is neither revoked nor expired nor cut down to other tool sets than that of l9.tool_set, the tool '
-  'being called. Definer: reads identity tables. Not executable by callers.';
+  'is the caller''s, valid, and for the set of the tool that is called (l9.tool_set). Definer: reads identity tables.';
 --! EndIncluded 010-identity/190-are-claims-valid.sql
 --! Included 010-identity/200-seed-tenant.sql
 -- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
@@ -1087,8 +1068,7 @@ begin atomic
     (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}',
       '{developer,global}', false);
 end;
-comment on function identity.seed_tenant is 'Inserts what every new tenant has: the scopes developer, l-private and global, and '
-  'the actors L and C.';
+comment on function identity.seed_tenant is 'Inserts the scopes and actors that every new tenant has.';
 
 insert into public.tenants (tenant_id, name) values (identity.default_tenant_id(), 'default');
 
@@ -1102,40 +1082,34 @@ select identity.seed_tenant(tenant_id) from public.tenants;
 create function identity.project_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(project_id is null or (select identity.has_every_project())
       or project_id = any ((select identity.current_projects())::text[]))$sql$;
-comment on function identity.project_condition is 'The text of a policy condition: the row belongs to no project, or to one that '
-  'the caller may work in. Used by migrations only.';
+comment on function identity.project_condition is 'A policy condition: the row''s project, if any, is one of the caller''s.';
 
 create function identity.reader_condition() returns text language sql immutable parallel safe set search_path = ''
 return 'scope = any ((select identity.current_scopes())::text[]) and ' || identity.project_condition();
-comment on function identity.reader_condition is 'The text of a policy condition: the caller may read the scope and the project '
-  'of the row. Used by migrations only.';
+comment on function identity.reader_condition is 'A policy condition: the caller may read the row''s scope and project.';
 
 create function identity.writer_condition() returns text language sql immutable parallel safe set search_path = ''
 return 'scope = any ((select identity.current_writable_scopes())::text[]) and ' || identity.project_condition();
-comment on function identity.writer_condition is 'The text of a policy condition: the caller may write the scope and the project '
-  'of the row. Used by migrations only.';
+comment on function identity.writer_condition is 'A policy condition: the caller may write the row''s scope and project.';
 
 create function identity.owner_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(org_id is null or org_id = (select identity.current_org_id()))
       and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
-comment on function identity.owner_condition is 'The text of a policy condition: the row belongs to the org and the user that '
-  'the caller acts for, or to no org or user. Used by migrations only.';
+comment on function identity.owner_condition is 'A policy condition: the row''s org and user are the caller''s, or null.';
 
 create function identity.definer_condition() returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
       and %s
       and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(),
       identity.owner_condition());
-comment on function identity.definer_condition is 'The text of a policy condition for functions of the owner: the agent or admin '
-  'that called the function may read the row. Used by migrations only.';
+comment on function identity.definer_condition is 'For policies of the owner: the agent or admin that called may read the row.';
 
 create function identity.searcher_condition(table_name text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$case (select identity.current_role_name())
       when 'l9_platform_admin' then (select identity.allow_and_audit_operator_read(%L))
       else %s end$sql$, table_name, identity.definer_condition());
-comment on function identity.searcher_condition is 'The text of a policy condition for functions of l9_searcher: the agent, '
-  'admin or operator that called the function may read the row. Used by migrations only.';
+comment on function identity.searcher_condition is 'For policies of l9_searcher: whoever called may read the row.';
 
 -- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are
 -- protected alike.
@@ -1188,16 +1162,14 @@ begin
 end $$;
 comment on procedure identity.protect_like_memories is 'Enables and forces row-level security on a table with the columns '
   'tenant_id, org_id, user_id, project_id and scope (and ttl, where rows expire), and creates the policies that decide who sees '
-  'a memory: tenant_isolation, org_isolation, user_visibility, scope_access, admin_override, platform_override. The names that '
-  'rows are grouped by get no planner statistics. noun: what a row is, for the comments. is_writable: agents and admins may also '
-  'write rows of scopes that they may write. A table that differs from memories alters the policy after this call. Used by '
-  'migrations only.';
+  'a memory. The names that rows are grouped by get no planner statistics. noun: what a row is, for the comments. is_writable: '
+  'agents and admins may also write rows of scopes that they may write. A table that differs from memories alters the policy '
+  'after this call.';
 
 -- Inlined into the query that calls it: hence no `set search_path`; the body is parsed here, once, with all names resolved.
 create function identity.has_project(me identity.identity, project_id text) returns boolean language sql immutable parallel safe
 return project_id is null or '*' = any ((me).projects) or project_id = any ((me).projects);
-comment on function identity.has_project is 'True if a row of this project (null: of no project) lies within the projects of the '
-  'caller.';
+comment on function identity.has_project is 'True if a row of this project, or of none, lies within the caller''s projects.';
 
 create function identity.may_read(
   me identity.identity, tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text) returns boolean
@@ -1207,16 +1179,14 @@ return tenant_id = (me).tenant_id
   and identity.has_project(me, project_id)
   and ((me).role = 'l9_admin'
     or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
-comment on function identity.may_read is 'True if an agent or admin may read a row that belongs to this tenant, org, user, '
-  'project and scope: the rule of protect_like_memories() as a function. The expiry of the row is for the caller of this '
-  'function to check.';
+comment on function identity.may_read is 'True if an agent or admin may read a row of this tenant, org, user, project and scope: '
+  'the rule of protect_like_memories() as a function. The caller of this function checks the expiry.';
 
 create function identity.may_write(me identity.identity, project_id text, scope text) returns boolean
 language sql immutable parallel safe
 return scope = any ((me).writable_scopes)
   and identity.has_project(me, project_id);
-comment on function identity.may_write is 'True if the claims of the caller allow it to write in this project (null: none) and '
-  'scope.';
+comment on function identity.may_write is 'True if the claims let the caller write in this project (null: none) and scope.';
 grant execute on function identity.has_project, identity.may_read, identity.may_write to l9_agent, l9_admin, l9_platform_admin,
   l9_worker;
 --! EndIncluded 010-identity/210-visibility.sql
@@ -1253,7 +1223,7 @@ end $$;
 comment on procedure identity.protect_tenant_rows is 'Enables and forces row-level security on settings or a list of a tenant: '
   'each caller reads the rows of its tenant, and functions of the owner write them. readers, writers: sentences on why and by '
   'whom, for the comments of the policies. has_built_in: rows without a tenant belong to all, and operators read those of all '
-  'tenants. Used by migrations only.';
+  'tenants.';
 
 create procedure identity.keep_private(target regclass, functions text default null, jobs text default null)
 language plpgsql set search_path = '' as $$
@@ -1269,8 +1239,7 @@ begin
   end if;
 end $$;
 comment on procedure identity.keep_private is 'Enables and forces row-level security on a table that no caller reads. functions, '
-  'jobs: what functions of the owner, or background jobs, do with its rows; null if they may not touch it. Used by migrations '
-  'only.';
+  'jobs: what functions of the owner, or background jobs, do with its rows; null if they may not touch it.';
 --! EndIncluded 010-identity/215-protect-tables.sql
 --! Included 010-identity/220-default-project.sql
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
@@ -1293,9 +1262,8 @@ begin
     select a.default_project from public.actors a
     where a.tenant_id = me.tenant_id and a.caller = me.caller and identity.has_project(me, a.default_project));
 end $$;
-comment on function identity.default_project is 'The project of what the caller saves without naming one: the claim '
-  'default_project (of its key, its token or its working copy), its only project, or the default of its actor, if it may work in '
-  'that project; null if there is none. Definer: reads actors.';
+comment on function identity.default_project is 'The project of what the caller saves without naming one: its claim '
+  'default_project, its only project, or its actor''s default, if it may work in it; else null. Definer: reads actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
 
 create function identity.default_branch(project_id text) returns text
@@ -1307,9 +1275,8 @@ begin
   return case when project_id is null or claimed is null then null
     when identity.is_branch(claimed) and coalesce(identity.default_project() = project_id, true) then claimed end;
 end $$;
-comment on function identity.default_branch is 'The branch of what the caller saves in this project without naming one: the '
-  'claim default_branch (of its working copy). It applies to the caller''s default project, or to every project if there is no '
-  'default one. Null means every branch.';
+comment on function identity.default_branch is 'The branch of what the caller saves in this project without naming one, by the '
+  'claim default_branch: of the default project or, without one, of every project. Null means every branch.';
 grant execute on function identity.default_branch to l9_agent, l9_admin;
 --! EndIncluded 010-identity/220-default-project.sql
 --! Included 020-audit/010-month-partitions.sql
@@ -1352,14 +1319,12 @@ begin
     else format('for values from (%L) to (%L)', from_time, until_time) end;
 end $$;
 comment on function audit.add_partition is 'Creates a partition with row-level security, no grants, and the statement triggers '
-  'and unsampled columns of its parent, then attaches it. Without times it creates the default partition. Not executable by '
-  'callers.';
+  'and unsampled columns of its parent, then attaches it. Without times: the default partition.';
 
 create function audit.partition_name(parent regclass, month timestamptz) returns text
 language sql stable set search_path = '' set timezone = 'UTC'
 return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
-comment on function audit.partition_name is 'Name, in the schema partitions, of the partition of a table for the month of this '
-  'time (in UTC).';
+comment on function audit.partition_name is 'The name of the partition of a table for the month of this time, in UTC.';
 
 -- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
 -- partition.
@@ -1425,9 +1390,8 @@ begin
   end if;
   return partition;
 end $$;
-comment on function audit.require_past_partition is 'Returns the name of the partition of a month that is over. Raises L9VAL if '
-  'the table has no such partition or the month is not over, and L9AUT for an operator without an identity. Not executable by '
-  'callers: the functions that detach and drop partitions call it.';
+comment on function audit.require_past_partition is 'The partition of a month that is over. Raises L9VAL if there is none or the '
+  'month is not over, and L9AUT for an operator without an identity.';
 grant execute on function audit.create_month_partitions to l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/010-month-partitions.sql
@@ -1536,8 +1500,7 @@ select audit.create_month_partitions('public.audit_log', now()::date, 14);
 -- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool() returns text language sql stable parallel safe
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
-comment on function audit.current_tool is 'Tool, query or mutation that the gateway says it is running; sql in a database '
-  'session.';
+comment on function audit.current_tool is 'The tool, query or mutation that the gateway runs; sql in a database session.';
 
 -- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
 create function audit.reference(correlation_id text, session_id text, trace_id text) returns jsonb
@@ -1546,8 +1509,7 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
     'correlation_id', pg_catalog.left(correlation_id, 200), 'session_id', pg_catalog.left(session_id, 200),
     'trace_id', pg_catalog.left(trace_id, 200))) end;
-comment on function audit.reference is 'The references of a call or a row as the details of an audit row hold them: those that '
-  'are not null.';
+comment on function audit.reference is 'The references of a call or row, without nulls, for the details of an audit row.';
 
 -- The chapter of secrets comes later, because its tables are audited: plpgsql looks its functions up when it runs.
 create function audit.as_kept(named jsonb, tenant_id uuid) returns jsonb
@@ -1559,9 +1521,8 @@ begin
   return case when secrets.needs_look(named::text, own_test, false)
     then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
 end $$;
-comment on function audit.as_kept is 'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool '
-  'and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the '
-  'owner call it.';
+comment on function audit.as_kept is 'What a caller named in a call (project, scope, filters, tool, references), with each '
+  'secret replaced, whatever the tenant does with secrets.';
 
 create function audit.actor_of(me identity.identity) returns jsonb
 language sql stable parallel safe set search_path = ''
@@ -1619,7 +1580,7 @@ begin atomic
   select audit.add_audit_row(uuidv7(), operation, table_name, row_id, project_id, scope, details, sqlstate);
 end;
 comment on function audit.write_audit is 'Inserts an audit row about the current caller, whose name overrides any caller in '
-  'details. Definer: callers cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
+  'details. Definer: callers cannot insert into audit_log.';
 
 create function audit.write_audit_of_tenant(
   tenant_id uuid, operation text, table_name text, row_id uuid default null, project_id text default null,
@@ -1632,9 +1593,8 @@ begin atomic
     write_audit_of_tenant.tenant_id, write_audit_of_tenant.project_id, write_audit_of_tenant.scope,
     coalesce(write_audit_of_tenant.details, '{}') || audit.audit_actor());
 end;
-comment on function audit.write_audit_of_tenant is 'Like write_audit(), but the audit row belongs to the given tenant: for jobs, '
-  'which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not '
-  'executable by callers.';
+comment on function audit.write_audit_of_tenant is 'Like write_audit(), but for the given tenant: for jobs, which have no '
+  'tenant, and for operators. Definer: callers cannot insert into audit_log.';
 grant execute on function audit.current_tool to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/030-write-audit.sql
@@ -1702,8 +1662,7 @@ begin atomic
   from public.tenants t
   where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
 end;
-comment on function audit.keep_query_text is 'Stores the text of a search if the caller''s tenant keeps these texts. Not '
-  'executable by callers: audit_read() calls it.';
+comment on function audit.keep_query_text is 'Stores the text of a search if the caller''s tenant keeps these texts.';
 
 -- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(
@@ -1950,8 +1909,7 @@ begin
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
 end $$;
 comment on function audit.seal_audit_until is 'Adds one seal, in order, over the unsealed rows of transactions before the '
-  'horizon; returns the number of rows, 0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not '
-  'executable by callers: seal_audit() computes the horizon.';
+  'horizon; returns their number. Definer: reads audit_log, writes audit_seals.';
 
 create function audit.seal_audit(max_rows integer default 10000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -1978,8 +1936,7 @@ begin atomic
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity'))
     or exists (select from last where last.to_xid > pg_snapshot_xmax(pg_current_snapshot()));
 end;
-comment on function audit.is_audit_unsealed is 'True if there may be rows to seal; it is cheap, for a job that calls it often. '
-  'Definer: jobs cannot read audit_log.';
+comment on function audit.is_audit_unsealed is 'True if there may be rows to seal. Definer: jobs cannot read audit_log.';
 
 create function audit.audit_backlog() returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
 language sql stable security definer set search_path = ''
@@ -2016,7 +1973,7 @@ begin
   return me;
 end $$;
 comment on function audit.require_auditor is 'Returns the identity of an admin or operator, or of a DBA in psql, who may have '
-  'none; else raises L9AUT or L9SCP. function_name begins the error text. Not executable by callers.';
+  'none; else raises L9AUT or L9SCP. function_name begins the error text.';
 --! EndIncluded 020-audit/130-require-auditor.sql
 --! Included 020-audit/140-verify-audit.sql
 -- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
@@ -2106,8 +2063,7 @@ begin
     broken_row := null;
   end if;
 end $$;
-comment on function audit.audit_seal_problem is 'Compares a seal with its own hash and with its rows. reason is null if nothing '
-  'is wrong.';
+comment on function audit.audit_seal_problem is 'Compares a seal with its hash and rows; reason is null if both are right.';
 
 -- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
 -- that is broken.
@@ -2313,8 +2269,7 @@ begin
   end if;
   perform audit.write_audit('EXPORT', 'audit_log', details => details - 'org_id' - 'user_id');
 end $$;
-comment on function audit.audit_export is 'Audits an export of the audit log by the current caller. Definer: writes audit_log. '
-  'An admin can only add rows about itself.';
+comment on function audit.audit_export is 'Audits an export by the caller. Definer: writes audit_log, about the caller alone.';
 
 -- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(
@@ -2454,8 +2409,7 @@ begin
       'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
 end $$;
-comment on function administration.require_whole_token is 'Raises L9SCP if the administrator''s token is limited: the change '
-  'would affect more than its scopes and projects.';
+comment on function administration.require_whole_token is 'Raises L9SCP if the token is limited: the change would exceed it.';
 --! EndIncluded 030-administration/010-require-administrator.sql
 --! Included 030-administration/020-check-grantable.sql
 -- Checks of what administrators grant: scopes, projects, rights and limits of calls. register_actor(),
@@ -2483,8 +2437,7 @@ begin
     perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it');
   end if;
 end $$;
-comment on function administration.check_grantable is 'Raises L9SCP unless the administrator has all of these permissions '
-  'itself.';
+comment on function administration.check_grantable is 'Raises L9SCP unless the administrator has these permissions itself.';
 
 create function administration.check_scope_list(tenant_id uuid, field text, list text[]) returns text[]
 language plpgsql stable set search_path = '' as $$
@@ -2549,8 +2502,7 @@ begin
         or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
 end $$;
-comment on function administration.tg__audit_identity is 'Audits a row that was inserted or updated: its key columns, and those '
-  'of the named columns that changed.';
+comment on function administration.tg__audit_identity is 'Audits a written row: its keys, and the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
   for each row execute function administration.tg__audit_identity(
@@ -2572,8 +2524,7 @@ create trigger _500_audit after insert or update on public.api_keys
 
 create function administration.notified_channels() returns text[] language sql stable set search_path = ''
 return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
-comment on function administration.notified_channels is 'The channels that this transaction notifies when it commits, so that '
-  'the gateway that makes a change need not wait for its own notification.';
+comment on function administration.notified_channels is 'The channels that this transaction notifies: its gateway need not wait.';
 grant execute on function administration.notified_channels to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function administration.tg__notify() returns trigger
@@ -2585,8 +2536,7 @@ begin
     from unnest(administration.notified_channels() || tg_argv[0]) as c (name)), true);
   return null;
 end $$;
-comment on function administration.tg__notify is 'Tells the running gateways, on the channel given as argument, to reload what '
-  'they cache. The notification has no payload.';
+comment on function administration.tg__notify is 'Tells the gateways, on the channel given, to reload what they cache.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');
@@ -3095,8 +3045,7 @@ return administration.check_grantable(
     else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).writable_scopes))
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
-comment on function administration.check_key_grantable is 'Raises L9SCP unless the administrator has all permissions of a key of '
-  'this actor with these limits.';
+comment on function administration.check_key_grantable is 'Raises L9SCP unless the administrator could do all that this key can.';
 
 -- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(
@@ -3319,9 +3268,8 @@ begin atomic
   select 'table', coalesce(sum(t.heap_blks_hit), 0)::bigint, coalesce(sum(t.heap_blks_read), 0)::bigint
   from pg_catalog.pg_statio_user_tables t;
 end;
-comment on function administration.block_reads is 'How many blocks of indexes and of tables were found in the page cache of '
-  'PostgreSQL, and how many had to be read, since its statistics were reset. Definer: counters that tell about hidden rows are '
-  'revoked from every role but the owner.';
+comment on function administration.block_reads is 'Blocks of indexes and tables found in PostgreSQL''s page cache and those '
+  'read, since the last reset. Definer: counters that tell about hidden rows are revoked from every role but the owner.';
 
 create function administration.table_sizes() returns table (table_name text, table_bytes bigint, index_bytes bigint)
 language sql stable security definer set search_path = ''
@@ -3350,16 +3298,14 @@ return array[
   'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian',
   'russian',
   'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
-comment on function words.languages is 'The languages that a memory may have: those for which PostgreSQL has a stemmer, and '
-  'none, which keeps every word as it is.';
+comment on function words.languages is 'Those that PostgreSQL has a stemmer for, and none, which keeps every word as it is.';
 
 create function words.text_config(language text) returns regconfig
 language sql immutable parallel safe strict set search_path = ''
 -- The configurations of pg_catalog are part of PostgreSQL, with fixed ids.
 return ('pg_catalog.' || case when language <> 'none' and language = any (words.languages()) then language
   else 'simple' end)::pg_catalog.regconfig;
-comment on function words.text_config is 'The text search configuration of a language. none and unknown languages have the '
-  'configuration simple.';
+comment on function words.text_config is 'The text search configuration of a language; simple for none and unknown ones.';
 grant execute on function words.text_config, words.languages to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/010-languages.sql
 --! Included 040-words/012-characters.sql
@@ -3371,8 +3317,7 @@ language sql immutable parallel safe
 -- Soft hyphen; grapheme joiner; marks of direction; vowel separators and selectors of Mongolian; zero-width space, non-joiner
 -- and joiner; word joiner and invisible operators; variation selectors; byte order mark; tags.
 return '\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff';
-comment on function words.invisible_characters is 'Characters without a shape that stand within words, for use within the '
-  'brackets of a regular expression.';
+comment on function words.invisible_characters is 'Characters without a shape, for the brackets of a regular expression.';
 
 create function words.without_invisible(content text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -3387,8 +3332,7 @@ language sql immutable parallel safe
 return '\u00a2-\u00a5\u00a7\u00a9\u00ae\u00b0\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2117\u2120-\u2122'
   '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d'
   '\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
-comment on function words.symbol_characters is 'Characters that are words of their own, such as emoji, for use within the '
-  'brackets of a regular expression.';
+comment on function words.symbol_characters is 'Characters that are words, as emoji, for the brackets of an expression.';
 
 create function words.symbols(content text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
@@ -3407,8 +3351,7 @@ return array(
   select p.symbol from plain p
   union
   select part.symbol from plain p cross join lateral pg_catalog.string_to_table(p.symbol, U&'\200D') as part (symbol));
-comment on function words.symbols is 'The different symbols of a text as words: as they are written without variation selectors, '
-  'without the colors of skins, and the parts of those that are joined from several.';
+comment on function words.symbols is 'The symbols of a text, without variants and colors of skins, and the parts of joined ones.';
 
 create function words.cleaned(content text) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -3422,8 +3365,7 @@ begin
   -- Full-width letters and ligatures become plain letters, and an accent that is a character of its own joins its letter.
   return case when octet_length(content) = length(content) then content else normalize(content, nfkc) end;
 end $$;
-comment on function words.cleaned is 'A text that is not ASCII without what is no letter and no digit of a word: invisible '
-  'characters, symbols, dashes and quotation marks.';
+comment on function words.cleaned is 'A text without what is no letter and no digit of a word, if it is not ASCII.';
 grant execute on function words.invisible_characters, words.without_invisible, words.symbol_characters, words.symbols,
   words.cleaned to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/012-characters.sql
@@ -3489,8 +3431,7 @@ begin atomic
     as w (written, plain, folded)
   where f.once <> f.spelt and w.plain <> w.folded;
 end;
-comment on function words.plain_forms is 'The words of a text that have plain forms, in lower case, with each of these: both '
-  'forms of fold().';
+comment on function words.plain_forms is 'The words of a text that have plain forms, lower-case, with both of fold().';
 grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/014-fold.sql
 --! Included 040-words/020-character-pairs.sql
@@ -3502,8 +3443,7 @@ language sql immutable parallel safe
 -- Thai, Lao, Myanmar, Khmer; the iteration mark and zero of Han; Hiragana, Katakana; Han; Hangul.
 return '\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u3005\u3007\u3041-\u3096'
   '\u3099-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\uac00-\ud7a3';
-comment on function words.unspaced_characters is 'Characters of scripts that are written without spaces or attach endings to '
-  'words, for use within the brackets of a regular expression: Chinese, Japanese, Korean, Thai, Lao, Myanmar, Khmer.';
+comment on function words.unspaced_characters is 'Characters of scripts without spaces between words, for brackets.';
 
 create function words.character_pairs(content text, keeps_single boolean) returns tsvector
 language sql immutable parallel safe set search_path = ''
@@ -3524,9 +3464,8 @@ return (
       with ordinality as characters (this_one, place)
   ) c
   where c.this_one <> ' ');
-comment on function words.character_pairs is 'Each pair of adjacent characters of scripts without spaces, and characters that '
-  'stand alone. If keeps_single is true, every character is listed by itself too, without a position, so that a query of one '
-  'character finds it.';
+comment on function words.character_pairs is 'Adjacent characters of scripts without spaces, in pairs, and those that stand '
+  'alone. keeps_single: every character by itself too, without a position, so that a query of one finds it.';
 grant execute on function words.unspaced_characters, words.character_pairs to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/020-character-pairs.sql
 --! Included 040-words/030-identifiers.sql
@@ -3537,8 +3476,7 @@ grant execute on function words.unspaced_characters, words.character_pairs to l9
 create function words.has_identifiers(content text) returns boolean language sql immutable parallel safe strict
 return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]'
   '|<[A-Za-z/]|[A-Za-z](\+\+|#)';
-comment on function words.has_identifiers is 'True if a text contains anything that separate_identifiers(), split_camel_case() '
-  'or whole_identifiers() works on.';
+comment on function words.has_identifiers is 'True if a text has something for the functions of identifiers.';
 
 create function words.separate_identifiers(content text) returns text
 language sql immutable parallel safe strict set search_path = ''
@@ -3551,8 +3489,7 @@ return pg_catalog.regexp_replace(
   else content end,
   -- It would also take a/b for a file, a:b for an address and <b> for a tag, and keep each as one word or none.
   '[_/:@#\\<>]+', ' ', 'g');
-comment on function words.separate_identifiers is 'A text with spaces between the parts of its paths, qualified names, addresses '
-  'and ticket ids.';
+comment on function words.separate_identifiers is 'A text with spaces between the parts of paths, names and ticket ids.';
 
 create function words.split_camel_case(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.regexp_replace(
@@ -3614,8 +3551,7 @@ begin
     || array_to_tsvector(words.whole_identifiers(content))
     || case when split = separated then '' else strip(to_tsvector(config, words.to_lower(separated, is_ascii))) end;
 end $$;
-comment on function words.stems is 'The stems of the words of a cleaned() text, the parts of its identifiers, and the '
-  'identifiers as a whole.';
+comment on function words.stems is 'The stems of a cleaned() text''s words, its identifiers and their parts.';
 
 create function words.parse(content text, language text, is_query boolean) returns tsvector
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -3644,9 +3580,8 @@ begin
     || case when plain is null then '' else strip(words.stems(plain, language)) end
     || array_to_tsvector(symbols);
 end $$;
-comment on function words.parse is 'The words of a text of at most max_piece_characters() characters: stems() of its words and '
-  'of their plain_forms(), its symbols, and pairs of characters of scripts without spaces. For a query, single characters are '
-  'left out where there are pairs.';
+comment on function words.parse is 'The words of a text of at most max_piece_characters(): stems() of words and plain_forms(), '
+  'symbols, and pairs of characters. For a query, no single characters where there are pairs.';
 grant execute on function words.stems, words.parse to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/040-parse.sql
 --! Included 040-words/045-case-hash.sql
@@ -3668,15 +3603,13 @@ return
   || '|^[^A-Za-z]*[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]'
   || '|[lL]|[nN]))(?:[^A-Za-z0-9]|$)'
   || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-comment on function words.telling_case is 'A regular expression for what stands between two spaces, true if its case tells: '
-  'options, variables, paths, identifiers, numbers with units.';
+comment on function words.telling_case is 'A regular expression for what is told by its case between two spaces.';
 
 create function words.may_tell_case() returns text language sql immutable parallel safe
 return '[_`$%\\/=]|-[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]'
   || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])'
   || '(?:[^A-Za-z0-9]|$)|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-comment on function words.may_tell_case is 'A regular expression for texts that may hold something of telling_case(). It is '
-  'false for most prose, in a tenth of the time.';
+comment on function words.may_tell_case is 'A quick expression for texts that may match telling_case(); most prose doesn''t.';
 
 create function words.telling_lines(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return (
@@ -3698,8 +3631,7 @@ return (
   select pg_catalog.string_agg(case when m.is_indented then m.line else '.' || m.line end, E'\n' order by m.n)
   from marked m
   where m.is_code or m.follows_code);
-comment on function words.telling_lines is 'The lines of the indented blocks of a text, each with the lines before and after it, '
-  'as they are written; null if there is none.';
+comment on function words.telling_lines is 'The lines of indented blocks and those around them, as written; null for none.';
 
 create function words.case_hash(content text) returns bytea
 language plpgsql immutable parallel safe strict set search_path = '' as $$
@@ -3761,12 +3693,10 @@ grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_ad
 -- that look at earlier versions.
 
 create function words.max_piece_characters() returns integer language sql immutable parallel safe return 8192;
-comment on function words.max_piece_characters is 'How many characters are parsed into words at once: a longer text may have '
-  'more words than fit into one tsvector.';
+comment on function words.max_piece_characters is 'How many characters are parsed at once, to fit into one tsvector.';
 
 create function words.max_lexemes() returns integer language sql immutable parallel safe return 25000;
-comment on function words.max_lexemes is 'When to leave out the rest of a long content: once it has this many different words. '
-  'words.index_text() of 46,000 would not fit into one tsvector.';
+comment on function words.max_lexemes is 'With so many words, a content''s rest is left out: more would not fit a tsvector.';
 
 create function words.max_word_bytes() returns integer language sql immutable parallel safe return 2000;
 comment on function words.max_word_bytes is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
@@ -3842,8 +3772,7 @@ return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query
   cross join lateral pg_catalog.unnest(words.of_query(query, l.language)) with ordinality as w (lexeme, place)
   group by w.lexeme order by min(w.place), w.lexeme collate "C")
 end;
-comment on function words.of_query_in is 'The words of a query in each of several languages, so that it matches memories in any '
-  'of them.';
+comment on function words.of_query_in is 'The words of a query in each of several languages, to match memories in any.';
 
 create function words.forms_in_query(query text, languages text[]) returns table (lexeme text, forms text[])
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
@@ -3896,8 +3825,7 @@ comment on function words.index_text is 'The text that a BM25 index with text_co
 create function words.length(words tsvector) returns integer language sql immutable parallel safe set search_path = ''
 return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer
   from pg_catalog.unnest(length.words) as w);
-comment on function words.length is 'How many words a text has, stop words excepted. Words without positions, such as those of '
-  'the date, count once, as they do in a search.';
+comment on function words.length is 'How many words a text has, without stop words; those without positions count once.';
 grant execute on function words.index_token, words.index_text, words.length to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/080-index-text.sql
 --! Included 040-words/090-detect-language.sql
@@ -3914,8 +3842,7 @@ return case language
   when 'tamil' then '[\u0b80-\u0bff]'
   when 'yiddish' then '[\u0590-\u05ff]'
 end;
-comment on function words.script_of is 'A regular expression for the letters of a language that is always written in a script of '
-  'its own; null for the others.';
+comment on function words.script_of is 'A regular expression for a language''s own script; null if it shares one.';
 
 create function words.detect_language(content text, languages text[]) returns text
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
@@ -3931,8 +3858,7 @@ return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
     l.place
   limit 1)
 end;
-comment on function words.detect_language is 'That one of the languages in which a text is probably written: by its script, then '
-  'by its stop words; the first one if both leave it open.';
+comment on function words.detect_language is 'The probable language of a text, by script, then stop words; else the first one.';
 grant execute on function words.script_of, words.detect_language to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/090-detect-language.sql
 --! Included 050-secrets/010-secret-patterns.sql
@@ -3940,13 +3866,11 @@ grant execute on function words.script_of, words.detect_language to l9_agent, l9
 -- find_in_text() and redact_text() compare texts with them.
 
 create function secrets.max_expression_bytes() returns integer language sql immutable parallel safe return 2000;
-comment on function secrets.max_expression_bytes is 'The longest regular expression of a tenant''s pattern or exception, in '
-  'bytes.';
+comment on function secrets.max_expression_bytes is 'The longest regular expression of a tenant''s pattern, in bytes.';
 
 create function secrets.is_pattern_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[a-z][a-z0-9-]{0,62}$';
-comment on function secrets.is_pattern_name is 'True if a pattern may have this name: lower-case letters, digits and -, at most '
-  '63.';
+comment on function secrets.is_pattern_name is 'True if a pattern may have this name.';
 
 create table public.secret_patterns (
   pattern_id uuid primary key default uuidv7(),
@@ -4206,8 +4130,7 @@ return '[' || case substring(name from '^[a-z0-9]+')
   when 'base64url' then 'A-Za-z0-9+/_'
 end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
   || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
-comment on function secrets.alphabet is 'A regular expression for one character of an alphabet by its name, which signs may '
-  'follow.';
+comment on function secrets.alphabet is 'A regular expression for a character of a named alphabet, with signs.';
 
 create function secrets.expression_of(format secrets.token_format) returns text
 language sql immutable parallel safe set search_path = ''
@@ -4234,13 +4157,11 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.cardinality(format.starts) = 0 or (
   select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6)
   from pg_catalog.unnest(format.starts) as s);
-comment on function secrets.begins_a_word is 'True if the tokens of a format begin with so few characters that they must not '
-  'stand within a word.';
+comment on function secrets.begins_a_word is 'True if a format''s prefix is so short that a token must begin a word.';
 
 create function secrets.keywords_of(format secrets.token_format) returns text[] language sql immutable parallel safe
 return nullif(coalesce(format.markers, format.starts), '{}');
-comment on function secrets.keywords_of is 'Texts, one of which stands in every token of a format; null if they are too short to '
-  'look for.';
+comment on function secrets.keywords_of is 'Texts, one of which stands in every token of a format; null if too short.';
 --! EndIncluded 050-secrets/015-token-formats.sql
 --! Included 050-secrets/016-labels.sql
 -- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that
@@ -4252,8 +4173,7 @@ return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe
   || '|wachtwoord|has[lł][oaeu]|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od'
   || '|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς|[пП]арол|ПАРОЛ|лозинк'
   || '|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
-comment on function secrets.labels_of_passwords is 'A regular expression for the word password in the languages that most '
-  'callers write.';
+comment on function secrets.labels_of_passwords is 'An expression for the word password in the callers'' languages.';
 
 create function secrets.labels_of_tokens() returns text language sql immutable parallel safe
 return '(?:(?:api|access|secret|private|auth|account|master|signing|encryption)[ _-]?key|secret|token|credentials?)';
@@ -4345,8 +4265,7 @@ return (
     '[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
     n, secrets.labels_of_passwords()), '|') || ')[`*_]{0,2}([^\s|,;"''`]{6,})'
   from generate_series(0, 5) as n);
-comment on function secrets.passwords_in_columns is 'A regular expression for the password in the first row of a table of '
-  'Markdown or CSV, in one of its first six columns. Its capturing group is the password.';
+comment on function secrets.passwords_in_columns is 'An expression for the password in the first row of a table: its group.';
 --! EndIncluded 050-secrets/016-labels.sql
 --! Included 050-secrets/017-disguises.sql
 -- Secrets that are written so that no pattern matches them: in letters that look like others, with characters that are not seen
@@ -4355,22 +4274,19 @@ comment on function secrets.passwords_in_columns is 'A regular expression for th
 create function secrets.invisible() returns text language sql immutable parallel safe
 return '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF'
   '\uFFA0\U000E0000-\U000E0FFF]';
-comment on function secrets.invisible is 'A regular expression for a character that is not seen: soft hyphens, of no width, '
-  'marks of direction, variants, tags.';
+comment on function secrets.invisible is 'An expression for a character that is not seen, as a soft hyphen or a tag.';
 
 create function secrets.letters_in_disguise() returns text language sql immutable parallel safe
 return '\uFF10-\uFF19\uFF21-\uFF3A\uFF3F\uFF41-\uFF5A\u2460-\u2468\u24B6-\u24EA\U0001D400-\U0001D7FF\U0001CCD6-\U0001CCF9'
   '\U0001F130-\U0001F149';
-comment on function secrets.letters_in_disguise is 'The inside of a bracket expression: full-width, mathematical, circled, '
-  'squared and outlined letters and digits.';
+comment on function secrets.letters_in_disguise is 'The inside of brackets: full-width, mathematical, circled … letters.';
 
 create function secrets.look_alikes() returns text language sql immutable parallel safe
 return '[' || secrets.letters_in_disguise()
   || '\uFF01-\uFF5E\u00A0\u2000-\u200A\u202F\u205F\u3000\u00B2\u00B3\u00B9\u2070\u2071\u2074-\u2079\u207F\u2080-\u2089'
   || '\u02B0-\u02B8\u1D2C\u1D43\u2102\u210A-\u2113\u2115\u2119-\u211D\u2124\u212C\u212D\u212F-\u2131\u2133\u2134\u2145-\u2149'
   || '\u2010-\u2015\u2212]';
-comment on function secrets.look_alikes is 'A regular expression for a character that stands for exactly one of ASCII: the '
-  'letters in disguise, other full-width signs, spaces, dashes, and raised and lowered letters and digits.';
+comment on function secrets.look_alikes is 'An expression for a character that stands for exactly one of ASCII.';
 
 create function secrets.fold(content text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -4385,8 +4301,7 @@ return case when pg_catalog.octet_length(content) = pg_catalog.length(content) o
   left join pg_catalog.regexp_matches(content, secrets.look_alikes() || '+', 'g') with ordinality as m (groups, place)
     on m.place = s.place
 ) end;
-comment on function secrets.fold is 'A text with its look-alikes replaced by the characters that they stand for, of the same '
-  'length.';
+comment on function secrets.fold is 'A text of the same length, its look-alikes replaced by what they stand for.';
 
 create function secrets.disguises() returns text
 language sql immutable parallel safe
@@ -4394,15 +4309,13 @@ language sql immutable parallel safe
 return '[' || secrets.letters_in_disguise() || ']{6}|[A-Za-z0-9_-][' || secrets.letters_in_disguise() || ']|['
   || secrets.letters_in_disguise() || '][A-Za-z0-9_-]|[\u2070-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u2102-\u2134]{6}|[!-~]'
   || secrets.invisible() || '+[!-~]|[\u2010-\u2015\u2212][A-Za-z0-9_]{16}';
-comment on function secrets.disguises is 'A regular expression that matches where characters other than those of ASCII may hide '
-  'a secret.';
+comment on function secrets.disguises is 'An expression for where characters outside ASCII may hide a secret.';
 
 create function secrets.encoded_sign() returns text language sql immutable parallel safe
 return '(?:%[0-9A-Fa-f]{2}|&#[0-9]{1,4};|&#[xX][0-9A-Fa-f]{1,4};'
   || '|&(?:lowbar|colon|equals|sol|period|hyphen|dash|num|excl|commat|plus|amp);|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|'
   || secrets.invisible() || ')';
-comment on function secrets.encoded_sign is 'A regular expression for a character that is encoded as in URLs, HTML or source '
-  'code, or not seen.';
+comment on function secrets.encoded_sign is 'An expression for a character encoded as in URLs, HTML or code, or not seen.';
 
 create function secrets.encoded_word() returns text language sql immutable parallel safe
 return '(?:[^\s"''<>&]|&#?[A-Za-z0-9]{1,8};)*' || secrets.encoded_sign() || '(?:[^\s"''<>&]|&#?[A-Za-z0-9]{1,8};)*';
@@ -4431,13 +4344,11 @@ begin
   -- The rest cannot be decoded again.
   return replace(content, '%', ' ');
 end $$;
-comment on function secrets.decode_words is 'Words with their encoded characters of ASCII decoded, also if they were encoded '
-  'several times, and without characters that are not seen.';
+comment on function secrets.decode_words is 'Words with encoded characters of ASCII decoded, repeatedly, without unseen ones.';
 
 create function secrets.words_apart() returns text language sql immutable parallel safe
 return '(?:[!-~][ \t]){15,}[!-~]|[A-Za-z0-9_.~+/=-]+(?:[ \t]*[\\=]?\r?\n[ \t>]*[A-Za-z0-9_.~+/=-]+)+';
-comment on function secrets.words_apart is 'A regular expression for 16 or more single characters with a space between any two, '
-  'and for a token that line breaks may have cut into parts.';
+comment on function secrets.words_apart is 'An expression for 16 or more characters apart, and a token cut by line breaks.';
 
 create function secrets.join_words(content text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(content, '[\\=]?\s[\s>]*', '', 'g');
@@ -4450,8 +4361,7 @@ comment on function secrets.join_words is 'What words_apart() matches, without t
 create function secrets.names_of_secrets() returns text language sql immutable parallel safe
 return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential'
   '|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
-comment on function secrets.names_of_secrets is 'A regular expression for the part of a name that says that its value is a '
-  'secret, as in DB_PASSWORD or secretAccessKey.';
+comment on function secrets.names_of_secrets is 'An expression for names whose value is a secret, such as DB_PASSWORD.';
 
 create function secrets.named_values() returns text
 language sql immutable parallel safe set search_path = ''
@@ -4461,8 +4371,7 @@ return secrets.names_of_secrets()
   || '|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}'
   || '|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}'
   || '|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
-comment on function secrets.named_values is 'A regular expression that matches wherever a name such as password is followed by '
-  'what may be a secret.';
+comment on function secrets.named_values is 'An expression for where a secret may follow a name such as password.';
 
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
 create function secrets.rare_words() returns text
@@ -4470,42 +4379,35 @@ language sql immutable parallel safe
 -- In URLs the characters around a secret, and those in it, are encoded.
 return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])'
   '|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
-comment on function secrets.rare_words is 'A regular expression that matches where a key file, a signed URL, a file of a '
-  'container registry or an encoded character may stand.';
+comment on function secrets.rare_words is 'An expression for a key file, a signed URL, a registry''s file, encoding.';
 
 create function secrets.authorization_headers() returns text language sql immutable parallel safe
 return '(?i)(?:bearer|basic)["'']?[ \t:]';
-comment on function secrets.authorization_headers is 'A regular expression that matches where the value of an authorization '
-  'header may stand.';
+comment on function secrets.authorization_headers is 'An expression for the value of an authorization header.';
 
 create function secrets.credentials_in_urls() returns text language sql immutable parallel safe
 return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
-comment on function secrets.credentials_in_urls is 'A regular expression that matches where user and password may stand in a '
-  'URL.';
+comment on function secrets.credentials_in_urls is 'An expression for user and password in a URL.';
 
 create function secrets.long_words() returns text
 language sql immutable parallel safe
 -- Memories are full of hashes and commit ids, which no pattern finds: they need no second look.
 return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za-z0-9]|$))';
-comment on function secrets.long_words is 'A regular expression that matches at 32 or more letters and digits in a row which are '
-  'not all hexadecimal digits of one case.';
+comment on function secrets.long_words is 'An expression for 32 letters and digits, not all hexadecimal of one case.';
 
 create function secrets.bare_hexadecimal_tokens() returns text
 language sql immutable parallel safe
 -- Hashes and ids, of which memories are full, have another sign before them or another length.
 return '(?:sk[-_]|fc-|SK|key-|pat[A-Za-z0-9]{14}\.|[0-9]{5}:)[a-f0-9]{32}|[a-f0-9]{32}-(?:us[0-9]|[a-f0-9]{8}-[a-f0-9]{8})';
-comment on function secrets.bare_hexadecimal_tokens is 'A regular expression that matches where a token of hexadecimal digits '
-  'may stand whose beginning is too short to look for.';
+comment on function secrets.bare_hexadecimal_tokens is 'An expression for hexadecimal tokens with no prefix to look for.';
 
 create function secrets.bare_tokens() returns text language sql immutable parallel safe
 return '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}';
-comment on function secrets.bare_tokens is 'A regular expression that matches where a token may stand whose beginning is too '
-  'short to look for.';
+comment on function secrets.bare_tokens is 'An expression for tokens with no prefix long enough to look for.';
 
 create function secrets.words_of_40() returns text language sql immutable parallel safe
 return '(?:^|[^A-Za-z0-9+/_.-])(?=[A-Za-z0-9]*[+/])[A-Za-z0-9+/]{40}(?:[^A-Za-z0-9+/=_-]|$)';
-comment on function secrets.words_of_40 is 'A regular expression that matches at exactly 40 characters of base64 with a sign '
-  'among them.';
+comment on function secrets.words_of_40 is 'An expression for exactly 40 characters of base64 with a sign among them.';
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
@@ -4692,8 +4594,7 @@ begin
   end loop;
   return false;
 end $$;
-comment on function secrets.is_base58_address is 'True if a text is a public address or extended public key in base58 with the '
-  'right checksum, as of Bitcoin, Tron, Tezos or XRP. A private key is not.';
+comment on function secrets.is_base58_address is 'True for a public address or extended public key in base58, by checksum.';
 
 create function secrets.is_bech32_address(value text) returns boolean
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -4721,8 +4622,7 @@ begin
   end loop;
   return sum in (1, 734539939);
 end $$;
-comment on function secrets.is_bech32_address is 'True if a text in lower case is something public in bech32 or bech32m with the '
-  'right checksum, as an address of Bitcoin or of a chain of Cosmos. A secret key is not.';
+comment on function secrets.is_bech32_address is 'True for an address or public key in bech32(m), by checksum; no secret key.';
 
 create function secrets.is_content_identifier(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -4740,8 +4640,7 @@ return value ~ '^(?:0[xX](?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})|did:[a-z0-9]+:.*)$'
   or secrets.is_content_identifier(value) or secrets.is_base58_address(value) or secrets.is_bech32_address(value)
   -- Keys of did:key, which stand behind a # again.
   or value ~ '^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$';
-comment on function secrets.is_public_identifier is 'True if a text is an address or a hash of a chain, a decentralised '
-  'identifier, or an identifier of contents: all of them may be known.';
+comment on function secrets.is_public_identifier is 'True for an address or hash of a chain, a decentralised id, or a CID.';
 --! EndIncluded 050-secrets/025-public-identifiers.sql
 --! Included 050-secrets/030-verify.sql
 -- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
@@ -4765,8 +4664,7 @@ comment on function secrets.changes_of_class is 'How often a text changes betwee
 create function secrets.is_mixed(value text) returns boolean language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
   and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
-comment on function secrets.is_mixed is 'True if letters and digits alternate, also if they are hexadecimal digits: a text of '
-  'words has few digits, and they stand together.';
+comment on function secrets.is_mixed is 'True if letters and digits alternate: a text of words has few digits, side by side.';
 
 create function secrets.ends_in_crc32(token text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -4779,8 +4677,7 @@ return (
     from pg_catalog.generate_series(0, 5) as n)
   from (select pg_catalog.regexp_replace(token, '^[a-z]{2,4}_', '')) as b (body),
     lateral (select pg_catalog.crc32(pg_catalog.convert_to(pg_catalog.left(b.body, -6), 'UTF8'))) as c (sum));
-comment on function secrets.ends_in_crc32 is 'True if the last six characters of a token are the CRC-32 of the others behind its '
-  'prefix, in base 62.';
+comment on function secrets.ends_in_crc32 is 'True if a token ends in the CRC-32 of what follows its prefix, in base 62.';
 
 create function secrets.is_random(value text) returns boolean language sql immutable parallel safe
 return case
@@ -4791,8 +4688,7 @@ return case
   else pg_catalog.regexp_count(value, '[0-9]') >= pg_catalog.length(value) / 12
     and secrets.changes_of_class(value) >= 0.25 * pg_catalog.length(value)
   end;
-comment on function secrets.is_random is 'True if letters and digits alternate as in a random text. Hexadecimal digits alone are '
-  'not taken for one: hashes and ids are made of them.';
+comment on function secrets.is_random is 'True if letters and digits alternate as in a random text, not a hash or id.';
 
 create function secrets.is_path(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -4801,8 +4697,7 @@ return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exis
   select from pg_catalog.string_to_table(value, '/') as piece
   where pg_catalog.length(piece) >= 8 and (secrets.is_random(piece)
     or piece ~ '[a-z]' and piece ~ '[A-Z]' and secrets.changes_of_class(piece) >= 0.45 * pg_catalog.length(piece)));
-comment on function secrets.is_path is 'True if a text with slashes is made of names. About half of all random texts in base64 '
-  'of 40 characters have a slash, too.';
+comment on function secrets.is_path is 'True if a text with slashes is made of names, as random base64 is not.';
 
 -- Tests from the most common and cheapest to the rarest; the first that applies decides.
 create function secrets.is_likely_value(value text, is_quoted boolean) returns boolean
@@ -4846,8 +4741,7 @@ begin
     return secrets.changes_of_class(value) >= case when is_quoted then 3 else 4 end;
   end if;
 end $$;
-comment on function secrets.is_likely_value is 'True if what is assigned to a name such as password is a value that someone '
-  'uses, rather than a placeholder, a type, or code.';
+comment on function secrets.is_likely_value is 'True for a value that someone uses, no placeholder, type or code.';
 
 create function secrets.names_a_place(whole text, part text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -4878,8 +4772,7 @@ return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["
   and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
   -- A call, a path of names, and what a redaction has left.
   and value !~ '^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)*[?!]?\(|^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$';
-comment on function secrets.is_any_value is 'True if what stands behind the name of a secret is no placeholder and no code: in a '
-  'session, that is enough.';
+comment on function secrets.is_any_value is 'True if what follows a secret''s name is no placeholder and no code.';
 
 create function secrets.decode_beginning(encoded text) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -4971,8 +4864,7 @@ begin
       return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(upper(translate(part, ' ', '')));
   end case;
 end $$;
-comment on function secrets.passes is 'True if a match of a pattern also passes its verification. whole is the match, part the '
-  'secret in it.';
+comment on function secrets.passes is 'True if a match passes its pattern''s verification. part: the secret in it.';
 --! EndIncluded 050-secrets/030-verify.sql
 --! Included 050-secrets/040-secret-settings.sql
 -- What a tenant does with a secret in a write. set_secret_settings() writes the row, and the guard reads it.
@@ -5077,14 +4969,12 @@ begin
       from unnest(keywords) as k group by left(k, 1)
     ) branch);
 end $$;
-comment on function secrets.any_of is 'A regular expression that matches any of these texts: a tree of their characters, which '
-  'is several times as fast as an alternation.';
+comment on function secrets.any_of is 'An expression for any of these texts as a tree of characters, which is faster.';
 
 create function secrets.has_word(variadic words text[]) returns text language sql immutable parallel safe set search_path = ''
 return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ')
   from pg_catalog.unnest(words) as w) || ')';
-comment on function secrets.has_word is 'An expression of SQL: whether one of these texts, in lower case, stands in lowered. '
-  'Looking for a word is several times as fast as an expression.';
+comment on function secrets.has_word is 'SQL that tests for these texts in lowered, faster than an expression does.';
 
 create function secrets.test_of_hint(hint text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -5098,8 +4988,7 @@ comment on function secrets.test_of_hint is 'An expression of SQL: whether conte
 
 create function secrets.cut_token() returns text language sql immutable parallel safe
 return '(?:[A-Za-z_-][0-9]|[0-9][A-Za-z_-])[A-Za-z0-9_-]*[ \t]*[\\=]?(?:\r?\n|\\n)[ \t>]*[A-Za-z0-9_-]{6}';
-comment on function secrets.cut_token is 'A regular expression that matches where a line break may cut a token, also if it is '
-  'escaped as in JSON.';
+comment on function secrets.cut_token is 'An expression for where a line break, escaped or not, may cut a token.';
 
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
@@ -5167,8 +5056,7 @@ $body$ $sql$,
     '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
 end $$;
 comment on function secrets.any_keyword is 'A regular expression that matches any keyword of the built-in patterns.';
-comment on function secrets.may_hold_credential is 'True if a text may match a built-in pattern for credentials. Most texts do '
-  'not, and need no second look.';
+comment on function secrets.may_hold_credential is 'True if a text may match a built-in pattern for credentials, which few do.';
 
 do $$
 begin
@@ -5183,8 +5071,7 @@ return %s $sql$,
        group by case when p.hint like '(?%' then p.hint end
      ) h));
 end $$;
-comment on function secrets.may_hold_more is 'True if a text may match a built-in pattern for personal data, for any long token, '
-  'or one that only sessions are compared with.';
+comment on function secrets.may_hold_more is 'True if a text may match one for personal data, long tokens or sessions.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean) returns boolean
 language sql immutable parallel safe
@@ -5197,8 +5084,7 @@ comment on function secrets.needs_look is 'True if a text may hold a secret, by 
 
 create function secrets.own_test(tenant_id uuid) returns text language sql stable set search_path = ''
 return (select s.own_test from public.secret_settings s where s.tenant_id = own_test.tenant_id);
-comment on function secrets.own_test is 'The quick test of a tenant''s own patterns and of personal data, if it guards that; '
-  'null if it has none.';
+comment on function secrets.own_test is 'The quick test of a tenant''s own patterns and personal data; null for none.';
 
 create function secrets.severities_for(tenant_id uuid, is_strict boolean) returns text[] language sql stable set search_path = ''
 return case
@@ -5207,8 +5093,7 @@ return case
     then '{credential,personal}'
   else '{credential}'
 end;
-comment on function secrets.severities_for is 'Which patterns a tenant''s writes or, if is_strict, its sessions are compared '
-  'with.';
+comment on function secrets.severities_for is 'The patterns for a tenant''s writes or, if is_strict, its sessions.';
 --! EndIncluded 050-secrets/060-quick-tests.sql
 --! Included 050-secrets/070-find-in-text.sql
 -- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
@@ -5231,9 +5116,8 @@ begin atomic
   left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place)
     on m.place = s.place;
 end;
-comment on function secrets.split_at is 'A text cut at the matches of a regular expression: the text before each match, the '
-  'match, and its capturing group or, if it has none, the match again. The last row has no match. flags: those of '
-  'regexp_matches().';
+comment on function secrets.split_at is 'A text cut at the matches of an expression: the text before each, the match, and its '
+  'group or else the match. The last row has no match. flags: of regexp_matches().';
 
 create function secrets.offset_in(whole text, part text) returns integer
 language sql immutable parallel safe
@@ -5279,23 +5163,19 @@ begin atomic
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
-comment on function secrets.patterns_for is 'The patterns that may match a text: the built-in ones and those of the tenant, '
-  'without those whose keywords or hint rule it out.';
+comment on function secrets.patterns_for is 'The patterns, built-in and the tenant''s, that keywords and hint don''t rule out.';
 
 create function secrets.has_exceptions(tenant_id uuid, pattern text) returns boolean language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
-comment on function secrets.has_exceptions is 'True if an administrator of the tenant registered texts that are harmless '
-  'although this pattern matches them. Asked once, it saves a look at each match.';
+comment on function secrets.has_exceptions is 'True if the tenant has texts that are harmless in spite of this pattern.';
 
 create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
-comment on function secrets.max_likenesses is 'How many matches of one pattern are verified in a text whose first secrets are '
-  'looked for. Only texts of hundreds of kilobytes can have more.';
+comment on function secrets.max_likenesses is 'The most matches of one pattern that are verified for the first secrets.';
 
 create type secrets.findings as (ranges int4range[], rest text);
-comment on type secrets.findings is 'Where the secrets of one pattern stand in a text, in characters from 1, and the text with '
-  'control characters in their place.';
+comment on type secrets.findings is 'Where a pattern''s secrets stand, and the text with control characters for them.';
 
 create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[]) returns secrets.findings
 language sql stable set search_path = ''
@@ -5385,9 +5265,8 @@ begin
     size := least(total, size * 8);
   end loop;
 end $$;
-comment on function secrets.find_of_pattern is 'The secrets of one pattern in a text: all, or the first most of them, behind '
-  'which the rest ends: what follows can''t be among the first. flags: those of regexp_matches(). Errors: L9LIM if only the '
-  'first are looked for and the text has more than max_likenesses() false matches.';
+comment on function secrets.find_of_pattern is 'The secrets of one pattern in a text: all, or the first most, where the rest '
+  'then ends. flags: of regexp_matches(). Raises L9LIM if first ones are sought among more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.
@@ -5498,8 +5377,7 @@ comment on function secrets.find_in_text is 'The secrets of a text: the pattern,
   'pattern, from the beginning of the text; the search for one ends with the first pattern that finds any.';
 
 create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
-comment on function secrets.max_redactions_of_a_match is 'How often one pattern is tried again on a text that it was redacted '
-  'in.';
+comment on function secrets.max_redactions_of_a_match is 'How often a pattern is tried again on a text redacted in it.';
 
 -- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
 -- exact pattern.
@@ -5587,8 +5465,7 @@ return case
 end;
 comment on function secrets.is_named_secret is 'True if the name of a member of a document says that its value is a secret, and '
   'the value looks like one or, if it is strict, is no placeholder.';
-comment on function secrets.find_in_value is 'The secrets of a text in a document, whose name, if it is a member of an object, '
-  'tells what it is.';
+comment on function secrets.find_in_value is 'The secrets of a text in a document, with the name of its member.';
 
 create function secrets.step(key text) returns text language sql immutable parallel safe set search_path = ''
 return '.' || case
@@ -5602,8 +5479,7 @@ return '$' || coalesce((
   select pg_catalog.string_agg(
     case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
-comment on function secrets.path_of is 'The path of a value in a document, from its steps: .key for a member, * for a key '
-  'itself, [place] for an element.';
+comment on function secrets.path_of is 'A value''s path: .key for a member, * for a key itself, [place] for an element.';
 
 -- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
 -- tests.
@@ -5640,8 +5516,7 @@ begin
       n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
     where jsonb_typeof(n.value) in ('string', 'number') limit find_in_document_of.most;
 end $$;
-comment on function secrets.find_in_document_of is 'The secrets of every text, number and key of a document at any depth, by the '
-  'rules of a tenant: all, or at most so many.';
+comment on function secrets.find_in_document_of is 'The secrets in texts, numbers and keys of a document: all, or so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
@@ -5697,8 +5572,7 @@ begin
     redacted := coalesce(redacted, '[]');
   end if;
 end $$;
-comment on function secrets.redact_value is 'A value of a document with each secret replaced, and how many were. The name of a '
-  'member tells what its value is.';
+comment on function secrets.redact_value is 'A value with each secret replaced, and how many. A member''s name tells what it is.';
 
 create type secrets.redaction as (document jsonb, replaced integer);
 comment on type secrets.redaction is 'A document without secrets, and how many were replaced.';
@@ -5729,8 +5603,7 @@ comment on column public.secret_finding.line is 'The line that it begins in, fro
 comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
 create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
-comment on function secrets.max_findings is 'How many findings find_secrets() returns, so that a text full of them keeps nobody '
-  'waiting.';
+comment on function secrets.max_findings is 'How many findings find_secrets() returns.';
 
 create function public.find_secrets(content text, is_session boolean default false) returns setof public.secret_finding
 language plpgsql stable security definer set search_path = '' as $$
@@ -5898,8 +5771,7 @@ begin atomic
     and a.attname !~ '_normalized$' and a.attname::text <> all (except_columns)
   order by a.attnum;
 end;
-comment on function secrets.guarded_columns is 'The columns of a table in which a caller''s text can stand: text, texts and '
-  'documents, except those that are chosen from a list or computed.';
+comment on function secrets.guarded_columns is 'Columns for callers'' texts: none that are chosen from a list or computed.';
 
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
@@ -6061,8 +5933,7 @@ begin
     perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field));
   end if;
 end $$;
-comment on function secrets.check_expression is 'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may '
-  'have: without back-references, which can take very long, and with at most one capturing group.';
+comment on function secrets.check_expression is 'Raises L9VAL or L9LIM for an expression that a pattern may not have.';
 
 create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid) returns void
 language plpgsql stable set search_path = '' as $$
@@ -6076,8 +5947,7 @@ begin
     perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
   end if;
 end $$;
-comment on function secrets.refuse_literal_secret is 'Raises L9SEC if a credential stands in an expression: every caller of the '
-  'tenant may read it.';
+comment on function secrets.refuse_literal_secret is 'Raises L9SEC for a credential in an expression, which callers may read.';
 
 -- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
@@ -6235,8 +6105,7 @@ return case
     name, identity.current_tenant_id(), secrets.severities_for(identity.current_tenant_id(), false))).redacted
   else name
 end;
-comment on function secrets.for_audit is 'A name that a caller chose, as the audit log keeps it: with each secret replaced, '
-  'whatever the tenant does with secrets.';
+comment on function secrets.for_audit is 'A name that a caller chose, each secret replaced, whatever the tenant does.';
 
 -- It is here and not with the other functions that audit, because what a caller named may be a secret, which needs the patterns.
 create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
@@ -6544,10 +6413,8 @@ begin
     end loop;
   end loop;
 end $$;
-comment on function kinds.check_parts is 'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, '
-  'naming the part, such as steps.0.number.';
-comment on function kinds.check_value is 'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule '
-  'of its field.';
+comment on function kinds.check_parts is 'Raises L9VAL or L9LIM, naming the part as in steps.0.number, by its rules.';
+comment on function kinds.check_value is 'Raises L9VAL or L9LIM, naming field and limit, unless the value obeys its rule.';
 
 -- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
 create function kinds.check_fields(kind text, rules jsonb, fields jsonb) returns void
@@ -6578,8 +6445,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function kinds.check_fields is 'Checks the fields of a memory, those with null left out, by the rules of its kind. '
-  'Raises L9VAL or L9LIM for the first field that breaks one.';
+comment on function kinds.check_fields is 'Raises L9VAL or L9LIM for the first field that breaks a rule of the kind.';
 grant execute on function kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields to
   l9_agent, l9_admin, l9_worker;
 --! EndIncluded 060-kinds/030-check-fields.sql
@@ -6615,8 +6481,7 @@ return (
   from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
   cross join lateral (select kinds.as_text(fields -> f.field, rules #> array['fields', f.field, 'parts'])) as t (text)
   where t.text <> '');
-comment on function kinds.text_of is 'The content of a memory, made from its fields as its kind says: one paragraph for each '
-  'field that is set. Null if the writer gives the content.';
+comment on function kinds.text_of is 'A memory''s content made from its fields, a paragraph each; null if the writer gives it.';
 
 create function kinds.is_met(condition jsonb, fields jsonb) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -6653,8 +6518,7 @@ create function kinds.moment_after(rules jsonb, event text, fields jsonb) return
 language sql immutable parallel safe set search_path = ''
 return kinds.field_time(fields -> (rules -> event ->> 'from'))
   + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
-comment on function kinds.moment_after is 'When a memory is archived or expires by the rules of its kind and its fields; null '
-  'for never. event: archived or expires.';
+comment on function kinds.moment_after is 'When a memory is archived or expires (event) by its kind; null for never.';
 
 create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb) returns jsonb
 language sql stable parallel safe set search_path = ''
@@ -6716,8 +6580,7 @@ begin
   perform identity.raise_error('L9IMM',
     format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')));
 end $$;
-comment on function kinds.check_locked is 'Raises L9IMM, naming the field and what to do instead, if a change of fields is one '
-  'that the kind no longer allows.';
+comment on function kinds.check_locked is 'Raises L9IMM, with what to do instead, for a change that the kind no longer allows.';
 comment on function kinds.raise_locked is 'Raises L9IMM for a locked field, with what its kind says can be done instead.';
 grant execute on function kinds.check_locked, kinds.raise_locked to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 060-kinds/050-check-locked.sql
@@ -6741,8 +6604,7 @@ language sql stable security definer set search_path = ''
 begin atomic
   select k.kind, k.purpose, k.rules from public.memory_kinds k where k.tenant_id is null order by k.created_at, k.kind;
 end;
-comment on function kinds.built_in is 'The built-in kinds, for the gateway''s list of tools. Definer: jobs have no privilege on '
-  'memory_kinds.';
+comment on function kinds.built_in is 'The built-in kinds, for the list of tools. Definer: jobs can''t read memory_kinds.';
 grant execute on function kinds.built_in to l9_worker;
 --! EndIncluded 060-kinds/060-rules-of.sql
 --! Included 060-kinds/070-define-kind.sql
@@ -7032,8 +6894,7 @@ begin
     perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself');
   end if;
 end $$;
-comment on function kinds.check_whole is 'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of '
-  'these fields of type uuid.';
+comment on function kinds.check_whole is 'Raises L9VAL unless one of these fields can name a whole of this kind.';
 
 -- Checks one field after the other, so that the error names the one that is wrong.
 create function kinds.check_new_fields(fields jsonb) returns text[]
@@ -7082,8 +6943,7 @@ begin
     'fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
   return names;
 end $$;
-comment on function kinds.check_new_fields is 'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns '
-  'their names.';
+comment on function kinds.check_new_fields is 'The names of new fields. Raises L9VAL or L9LIM for what a kind can''t have.';
 
 -- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
 -- define_fields().
@@ -7177,8 +7037,7 @@ grant execute on function public.register_memory_kind to l9_admin, l9_platform_a
 
 create function packets.is_embedded_engine() returns boolean language sql immutable parallel safe set search_path = ''
 return pg_catalog.version() like '%wasm%';
-comment on function packets.is_embedded_engine is 'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually '
-  'serves one person, and indexes half-precision vectors several times slower than full ones.';
+comment on function packets.is_embedded_engine is 'True in WebAssembly, where half-precision vectors are slow to index.';
 
 create function packets.bucket_mask() returns integer language sql immutable parallel safe set search_path = ''
 return case when packets.is_embedded_engine() then 0 else 15 end;
@@ -7197,8 +7056,7 @@ language sql immutable strict parallel safe set search_path = ''
 -- Only built-in functions, so that the planner can match the condition with that of the index.
 return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
   case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
-comment on function packets.in_bucket is 'The SQL condition that selects the partial index of a bucket. Pass an empty alias when '
-  'creating the index itself.';
+comment on function packets.in_bucket is 'The condition of a bucket''s partial index; an empty alias when creating it.';
 grant execute on function packets.is_embedded_engine, packets.bucket_mask, packets.tenant_buckets, packets.tenant_bucket,
   packets.in_bucket to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-packets/010-tenant-buckets.sql
@@ -7229,13 +7087,11 @@ create function packets.max_time_ahead() returns interval language sql immutable
 comment on function packets.max_content_bytes is 'The maximum size of a content: 1 MiB.';
 comment on function packets.max_envelope_bytes is 'The maximum size of the envelope without its content: 256 KiB.';
 comment on function packets.max_metadata_bytes is 'The maximum size of metadata, routing and provenance, each: 64 KiB.';
-comment on function packets.max_reference_bytes is 'The maximum size of a thread, correlation, session or trace id, and of a '
-  'tag.';
+comment on function packets.max_reference_bytes is 'The longest thread, correlation, session or trace id, or tag.';
 comment on function packets.max_tags is 'The maximum number of tags.';
 comment on function packets.max_parents is 'The maximum number of parents.';
 comment on function packets.max_time_ahead is 'How far the event time of a memory may lie after the time of saving: 5 minutes.';
-comment on function packets.kind_pattern is 'The pattern of the name of a kind: a lower-case word of letters, digits and _, at '
-  'most 63 characters.';
+comment on function packets.kind_pattern is 'The pattern of the name of a kind.';
 grant execute on function packets.max_content_bytes, packets.max_envelope_bytes, packets.max_metadata_bytes,
   packets.max_reference_bytes, packets.max_tags, packets.max_parents, packets.max_time_ahead, packets.kind_pattern to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;
@@ -7273,8 +7129,7 @@ begin
     select '$' || string_agg('.' || to_json(n.name)::text, '' order by n.place)
     from string_to_table(field, '.') with ordinality as n (name, place));
 end $$;
-comment on function packets.field_path is 'The path of a field, such as status or address.city, in an envelope. Raises L9VAL for '
-  'a text that names none.';
+comment on function packets.field_path is 'The path of a field in an envelope. Raises L9VAL for a text that names none.';
 
 create function packets.check_operand(operator text, operand jsonb) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -7296,8 +7151,7 @@ begin
       format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator));
   end if;
 end $$;
-comment on function packets.check_operand is 'Raises L9VAL for an operator that a where does not know, or a value that it does '
-  'not take.';
+comment on function packets.check_operand is 'Raises L9VAL for an operator or value that a where does not know.';
 
 create function packets.operators_of(wanted jsonb) returns jsonb language sql immutable parallel safe set search_path = ''
 return case pg_catalog.jsonb_typeof(wanted)
@@ -7308,8 +7162,7 @@ comment on function packets.operators_of is 'What a where says of a field, in it
 
 create function packets.is_day(operand jsonb) returns boolean language sql immutable parallel safe
 return pg_catalog.length(operand #>> '{}') = 10;
-comment on function packets.is_day is 'True if the time that a condition names is a day: what is later than it, or not, is so by '
-  'its end.';
+comment on function packets.is_day is 'True if a condition names a day: later than it means after its end.';
 
 -- Bounds that are times become ranges; every other test becomes a part of one predicate of jsonpath.
 create function packets.compile_where("where" jsonb) returns packets.where_condition
@@ -7381,8 +7234,7 @@ return nullif(pg_catalog.concat_ws(' and ',
     pg_catalog.format('%I.envelope operator(pg_catalog.@@) %L::pg_catalog.jsonpath', alias, (condition).path) end,
   case when (condition).times is not null then
     pg_catalog.format('packets.has_times(%I.envelope, %L::packets.time_condition[])', alias, (condition).times) end), '');
-comment on function packets.where_conditions is 'The SQL of a compiled where, on a table that has an envelope; null if there is '
-  'no condition.';
+comment on function packets.where_conditions is 'SQL of a compiled where on a table with an envelope; null for none.';
 grant execute on function kinds.field_time, packets.is_day, packets.field_path, packets.check_operand, packets.operators_of,
   packets.compile_where, packets.where_conditions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function kinds.field_time, packets.has_times to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
@@ -7440,8 +7292,7 @@ comment on function packets.identity_of_hash is 'The text_identity() of a text w
 
 create function packets.text_identity(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
 return packets.identity_of_hash(packets.content_hash(content), content);
-comment on function packets.text_identity is 'The content_hash of prose; of a text in which case or indentation tells, SHA-256 '
-  'of its content_hash and its case_hash.';
+comment on function packets.text_identity is 'The content_hash of prose; where case or indentation tells, a hash of both hashes.';
 grant execute on function packets.identity_of_hash, packets.text_identity to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 070-packets/052-text-identity.sql
 --! Included 070-packets/060-audience-id.sql
@@ -7465,8 +7316,7 @@ grant execute on function packets.audience_id to l9_agent, l9_admin, l9_worker;
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
 return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at',
   'verified_by'];
-comment on function packets.attesting_fields is 'The fields of an envelope or of metadata that vouch for the text of a memory: '
-  'who approved, reviewed, verified or keeps it, and when.';
+comment on function packets.attesting_fields is 'The fields that vouch for a memory''s text: who approved, verified, keeps it.';
 
 create function packets.naming_fields() returns text[] language sql immutable parallel safe
 return array['approved_by', 'owner', 'reviewed_by', 'verified_by'];
@@ -7482,8 +7332,7 @@ begin
       '%s: names another agent or administrator, and only that one can say so; leave it out, or name a person', field));
   end if;
 end $$;
-comment on function packets.check_named is 'Raises L9OWN if a field that vouches for a memory names an actor other than the '
-  'caller.';
+comment on function packets.check_named is 'Raises L9OWN if a field that vouches for a memory names another actor.';
 
 create function packets.keep_attestations(given jsonb, former jsonb, is_other_text boolean, me identity.identity) returns jsonb
 language plpgsql stable set search_path = '' as $$
@@ -7521,8 +7370,7 @@ return array[
   'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps',
     'q',
   'question', 'answer', 're', 'reminder', 'result', 'subject', 'summary', 'tip', 'tldr', 'to', 'todo', 'update', 'warning'];
-comment on function packets.words_before_a_colon is 'Words that often begin a text before a colon and name nobody, such as note, '
-  're and warning.';
+comment on function packets.words_before_a_colon is 'Words that begin a text before a colon and name nobody, such as note.';
 
 create function packets.named_speaker(content text) returns text
 language sql immutable parallel safe
@@ -7540,14 +7388,12 @@ begin atomic
   ) n
   where length(n.name) <= 60 and lower(n.name) <> all (packets.words_before_a_colon());
 end;
-comment on function packets.named_speaker is 'The name that begins a text before a colon, as in "Ann: good morning": at most 60 '
-  'characters, on the first line, without punctuation of sentences. Null if there is none.';
+comment on function packets.named_speaker is 'The name before a colon that begins a text, as in "Ann: good morning"; else null.';
 
 create function packets.is_speaker(speaker text) returns boolean language sql immutable parallel safe
 return octet_length(speaker) <= packets.max_reference_bytes()
   and speaker !~ '[[:cntrl:]]' and speaker ~ '^\S(.*\S)?$';
-comment on function packets.is_speaker is 'True for the name of a speaker: one line of 1 to 200 bytes without white space around '
-  'it.';
+comment on function packets.is_speaker is 'True for the name of a speaker: one trimmed line of 1 to 200 bytes.';
 
 create function packets.speaker_of(packet_type text, metadata jsonb, content text) returns text
 language sql immutable parallel safe
@@ -7557,8 +7403,7 @@ return case
   when jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(metadata ->> 'speaker') then metadata ->> 'speaker'
   when packet_type = 'message' then packets.named_speaker(content)
 end;
-comment on function packets.speaker_of is 'Who said it: metadata.speaker, or the name that begins the text of a memory of kind '
-  'message.';
+comment on function packets.speaker_of is 'Who said it: metadata.speaker or, of a message, the name that begins its text.';
 
 -- Writers evaluate these functions in the generated columns, so they must be executable.
 grant execute on function packets.words_before_a_colon, packets.named_speaker, packets.is_speaker, packets.speaker_of to l9_agent,
@@ -7580,9 +7425,8 @@ return (
   cross join lateral (
     select case when r.rules is null then h.text_identity
       else kinds.identity_of(r.rules, envelope, packet_id, h.text_identity) end as hash) i);
-comment on function packets.identity_hash is 'What makes two memories of one owner, scope, project, branch and kind the same: a '
-  'hash of the identity fields of the kind, or of the content. own_creator: the creator of a memory that stands beside another '
-  'writer''s; null for any other.';
+comment on function packets.identity_hash is 'Hash of a kind''s identity fields, or of the content: what makes two memories the '
+  'same. own_creator: the creator of one that stands beside another writer''s; else null.';
 
 create function packets.typed_fields(rules jsonb, envelope jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
@@ -7673,9 +7517,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__apply_kind is 'Enforces the rules of the memory''s kind: checks its fields and '
-  'locks, makes its content and title, and sets what identifies it and when it is archived and expires. Attestations that the '
-  'text has lost fall, in any kind.';
+comment on function packets.tg_packet_store__apply_kind is 'Enforces the rules of the kind: checks fields and locks, makes '
+  'content, title, identity and expiry. Attestations that the text has lost fall, in any kind.';
 grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 070-packets/068-apply-kind.sql
 --! Included 070-packets/070-normalise.sql
@@ -7696,8 +7539,7 @@ begin
     format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()));
   return null;
 end $$;
-comment on function packets.with_trimmed_speaker is 'The metadata without white space around the speaker. Raises L9VAL if the '
-  'speaker is no name.';
+comment on function packets.with_trimmed_speaker is 'The metadata with the speaker trimmed. Raises L9VAL if it is no name.';
 
 -- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
 -- reach.
@@ -7792,8 +7634,7 @@ begin
   new.identity_hash := coalesce(new.identity_hash, packets.identity_of_hash(new.content_hash, content));
   return new;
 end $$;
-comment on function packets.tg_packet_store__normalise is 'Enforces limits with errors that name the field, cleans the tags and '
-  'computes the content hash. The table''s constraints enforce the same limits.';
+comment on function packets.tg_packet_store__normalise is 'Enforces limits with clear errors, cleans the tags, and hashes.';
 grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;
 --! EndIncluded 070-packets/070-normalise.sql
 --! Included 070-packets/080-stamp.sql
@@ -7946,24 +7787,20 @@ return (
   where s.tenant_id = identity.current_tenant_id()
     and s.scope = scope_has_projects.scope
     and s.scope = any (identity.current_scopes()));
-comment on function packets.scope_has_projects is 'True if memories of the scope belong to projects; null for a scope that the '
-  'caller may not read. Definer: reads scopes.';
+comment on function packets.scope_has_projects is 'True if the scope has projects; null if hidden. Definer: reads scopes.';
 
 -- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text) returns text language sql stable parallel safe
 return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
-comment on function packets.project_or_default is 'The project or, if it is null or an empty text, the default of the caller in '
-  'a scope that has projects, if there is one.';
+comment on function packets.project_or_default is 'The project or, if left out in a scope with projects, the caller''s default.';
 
 create function packets.one_branch(branch text) returns text language sql immutable parallel safe
 return nullif(nullif(branch, ''), '*');
-comment on function packets.one_branch is 'The branch that a call names. Null, every branch, for *, which no branch is called, '
-  'and for an empty text.';
+comment on function packets.one_branch is 'The branch that a call names; null, every branch, for * and an empty text.';
 
 create function packets.branch_or_default(branch text, project_id text) returns text language sql stable parallel safe
 return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
-comment on function packets.branch_or_default is 'The branch that a save names, null for *, or else the default of the caller in '
-  'this project, if there is one.';
+comment on function packets.branch_or_default is 'The branch that a save names, null for *, or else the default in this project.';
 
 create function packets.has_projects(me identity.identity, scope text) returns boolean
 language plpgsql stable set search_path = '' as $$
@@ -7973,8 +7810,7 @@ begin
     select s.is_project_scoped from public.scopes s
     where s.tenant_id = me.tenant_id and s.scope = has_projects.scope and s.scope = any (me.writable_scopes));
 end $$;
-comment on function packets.has_projects is 'True if memories of a scope that the caller may write belong to projects; null for '
-  'another scope. Not executable by callers: functions of the owner call it.';
+comment on function packets.has_projects is 'True if a scope that the caller may write has projects; null for other scopes.';
 
 create function packets.check_place(me identity.identity, has_projects boolean, scope text, project_id text, branch text)
 returns void
@@ -8143,9 +7979,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__replace_expired is 'Deletes an expired memory that would collide with a new one '
-  'that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the '
-  'writer, already checked by then, writes to the same key.';
+comment on function packets.tg_packet_store__replace_expired is 'Deletes an expired memory that is the same as a new one. '
+  'Definer: callers can''t see expired memories. The writer, already checked by then, writes to the same key.';
 --! EndIncluded 070-packets/110-replace-expired.sql
 --! Included 070-packets/120-audit-writes.sql
 -- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
@@ -8519,15 +8354,13 @@ comment on function packets.text_writer is 'The creator name of who wrote, or st
 
 create function packets.has_other_writer(memory public.packet_store, me identity.identity) returns boolean
 language sql stable parallel safe set search_path = '' return packets.text_writer(memory) <> (me).creator;
-comment on function packets.has_other_writer is 'True if the present text of a memory is somebody else''s; null for no memory or '
-  'no caller.';
+comment on function packets.has_other_writer is 'True if another''s text stands now; null for no memory or no caller.';
 
 create function packets.may_rewrite(memory public.packet_store, me identity.identity) returns boolean
 language sql stable parallel safe set search_path = ''
 return (memory).scope = any ((me).writable_scopes)
   and ((me).role = 'l9_admin' or (memory).metadata ->> 'creator' = (me).creator and (memory).text_creator is null);
-comment on function packets.may_rewrite is 'True if the caller may change a memory that it can read, as the policies '
-  'creator_updates and writable_updates have it. For functions of the owner.';
+comment on function packets.may_rewrite is 'True if the policies creator_updates and writable_updates let the caller change it.';
 
 create function packets.text_creator_of(memory public.packet_store, former public.packet_store, me identity.identity) returns text
 language sql stable parallel safe set search_path = ''
@@ -8573,8 +8406,7 @@ begin
       'save a memory of your own beside it', packet_id, holder), 'packet_id');
   end if;
 end $$;
-comment on function packets.raise_if_held is 'Raises L9OWN if the caller created a memory whose text is an administrator''s by '
-  'now. To be called where the memory could not be locked for a change.';
+comment on function packets.raise_if_held is 'Raises L9OWN if the caller''s memory has an administrator''s text by now.';
 
 create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
 language sql stable set search_path = ''
@@ -8592,8 +8424,7 @@ begin atomic
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id());
 end;
-comment on function packets.find_same is 'The memory that the unique index would not let the caller save again: same owner, '
-  'scope, project, branch, kind and identity.';
+comment on function packets.find_same is 'The memory that the unique index would not let the caller save again.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -8604,8 +8435,7 @@ begin
   perform from public.packet_store p where p.packet_id = same_id for no key update;
   return same_id is not null and not found;
 end $$;
-comment on function packets.is_held_by_other is 'True if another memory has the identity of this one and the caller may not '
-  'change it.';
+comment on function packets.is_held_by_other is 'True if another memory has this identity and the caller may not change it.';
 grant execute on function packets.has_other_writer, packets.may_rewrite, packets.text_creator_of, packets.claim_text,
   packets.raise_if_held, packets.find_same, packets.is_held_by_other to l9_agent, l9_admin;
 grant execute on function packets.text_writer to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -8864,8 +8694,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function packets.tg_packet_store__move_parts is 'Moves the parts of a memory, such as the sections of a document, to '
-  'its new scope, project, branch and ttl.';
+comment on function packets.tg_packet_store__move_parts is 'Moves a memory''s parts to its new scope, project, branch and ttl.';
 
 create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
   for each row when (
@@ -9022,8 +8851,7 @@ begin atomic
   -- Only the audience's own memories decide when it is counted again, so that the time tells nothing about others.
   where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories) order by c.memories desc;
 end;
-comment on function ranking.stale_audiences is 'The audiences of at least 100 memories whose number has changed by a tenth since '
-  'they were counted. Smaller ones hardly change a weight.';
+comment on function ranking.stale_audiences is 'Audiences of 100 memories or more that changed by a tenth since counted.';
 
 -- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
 -- memories.
@@ -9059,8 +8887,7 @@ begin
   from unnest(sample) as s (words) cross join unnest(s.words) as w group by hashtext(w.lexeme)
   having count(*) >= greatest(2, 0.002 * cardinality(sample));
 end $$;
-comment on function ranking.count_audience is 'Counts the words of the newest 5,000 memories of an audience. Words that fewer '
-  'than two of a thousand hold are not listed.';
+comment on function ranking.count_audience is 'Counts words of an audience''s newest 5,000 memories, without rare ones.';
 
 create function ranking.count_stale_audiences(at_most integer) returns integer
 language plpgsql volatile set search_path = '' as $$
@@ -9074,8 +8901,7 @@ begin
   end loop;
   return counted;
 end $$;
-comment on function ranking.count_stale_audiences is 'Counts the words of audiences that have changed, largest first; returns '
-  'how many it counted.';
+comment on function ranking.count_stale_audiences is 'Counts the words of changed audiences, largest first; returns how many.';
 grant execute on function ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id to
   l9_worker;
 --! EndIncluded 080-ranking/010-audiences.sql
@@ -9091,13 +8917,11 @@ comment on type ranking.word_weights is 'How much each word of a query tells: it
 create function ranking.word_weight(memories double precision, holders double precision) returns double precision
 language sql immutable parallel safe
 return ln(1 + (memories - least(holders, memories) + 0.5) / (least(holders, memories) + 0.5));
-comment on function ranking.word_weight is 'Inverse document frequency as BM25 has it: of a word that `holders` of so many '
-  'memories hold.';
+comment on function ranking.word_weight is 'BM25''s inverse document frequency of a word that so many memories hold.';
 
 create function ranking.lexeme_query(lexeme text) returns tsquery language sql immutable parallel safe
 return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', '''''') || '''')::pg_catalog.tsquery;
-comment on function ranking.lexeme_query is 'The query for one word as it stands in a tsvector: it is not parsed or stemmed '
-  'again.';
+comment on function ranking.lexeme_query is 'The query for one word of a tsvector, which is not parsed or stemmed again.';
 
 -- Uses the counts of up to 200 audiences, the largest first; if nothing is counted yet, the newest 1,000 memories.
 create function ranking.weigh_words(lexemes text[], scopes text[] default null, project_id text default null)
@@ -9213,8 +9037,7 @@ create function ranking.saturation(occurrences double precision, length_ratio do
 returns double precision
 language sql immutable parallel safe
 return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
-comment on function ranking.saturation is 'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or '
-  '0 without the ratio of the text''s length to the average.';
+comment on function ranking.saturation is 'What a word counts in BM25 (k1 1.2, b .75, or 0 without the ratio) before its weight.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
@@ -9396,8 +9219,7 @@ revoke create on schema ranking from l9_searcher;
 -- the model that serves.
 
 create function embeddings.max_dimensions() returns integer language sql immutable parallel safe return 1536;
-comment on function embeddings.max_dimensions is 'Dimensions of every stored vector and every query vector. Vectors of smaller '
-  'models are padded with zeros.';
+comment on function embeddings.max_dimensions is 'Dimensions of every vector; smaller models'' are padded with zeros.';
 
 create function embeddings.is_model_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$';
@@ -9454,8 +9276,7 @@ create trigger _900_notify after insert or update or delete on public.embedding_
 
 create function embeddings.serving_model() returns text language sql stable parallel safe set search_path = ''
 return (select m.model from public.embedding_models m where m.state = 'serving');
-comment on function embeddings.serving_model is 'The model whose vectors searches compare; null before a gateway has started for '
-  'the first time.';
+comment on function embeddings.serving_model is 'The model that searches compare; null before the first gateway.';
 grant execute on function embeddings.serving_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 090-embeddings/010-embedding-models.sql
 --! Included 090-embeddings/020-pending-embeddings.sql
@@ -9506,8 +9327,7 @@ begin atomic
     set enqueued_at = clock_timestamp(), attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null,
       next_chunk = 0;
 end;
-comment on function embeddings.enqueue_memory is 'Queues a memory that changed, for each model that serves or arrives. If it is '
-  'queued already, it begins again as if it was queued now.';
+comment on function embeddings.enqueue_memory is 'Queues a changed memory, afresh, for each model that serves or arrives.';
 --! EndIncluded 090-embeddings/020-pending-embeddings.sql
 --! Included 090-embeddings/030-stale-contexts.sql
 -- The queue of memories whose context must be made again. Triggers fill it, and the embedding job works through it.
@@ -9704,8 +9524,7 @@ begin
     (select m.dimensions from public.embedding_models m where m.model = new.model), embeddings.max_dimensions()));
   return new;
 end $$;
-comment on function embeddings.tg_memory_embeddings__shorten is 'Sets compared_vector from vector and the dimensions of the '
-  'model.';
+comment on function embeddings.tg_memory_embeddings__shorten is 'Sets compared_vector, of the model''s own dimensions.';
 
 create trigger _100_shorten before insert or update of vector, compared_vector, model on public.memory_embeddings
   for each row execute function embeddings.tg_memory_embeddings__shorten();
@@ -9732,14 +9551,12 @@ grant delete, maintain on public.memory_embeddings to l9_worker;
 create function embeddings.embedding_type_name(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('%s(%s)', embeddings.compared_vector_type(), dimensions);
-comment on function embeddings.embedding_type_name is 'The type of the vectors of a model that searches compare, with its '
-  'dimensions.';
+comment on function embeddings.embedding_type_name is 'The type of a model''s compared vectors, with its dimensions.';
 
 create function embeddings.embedding_expression(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('(compared_vector::%s)', embeddings.embedding_type_name(dimensions));
-comment on function embeddings.embedding_expression is 'The expression over memory_embeddings that the indexes of a model hold. '
-  'A search must use the same expression.';
+comment on function embeddings.embedding_expression is 'The expression that a model''s indexes hold, and that searches use.';
 
 create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer) returns text
 language sql immutable parallel safe set search_path = ''
@@ -9757,14 +9574,12 @@ begin atomic
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
   cross join pg_catalog.unnest(packets.tenant_buckets()) as b (bucket);
 end;
-comment on function embeddings.embedding_indexes is 'The indexes of a model: one for each embedding type and bucket of tenants. '
-  'name: of the index; condition: its predicate.';
+comment on function embeddings.embedding_indexes is 'A model''s indexes, one per embedding type and bucket: name, condition.';
 
 create function embeddings.nearest_function_name(model text, embedding_type text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type, null), 'hnsw_', 'nearest_');
-comment on function embeddings.nearest_function_name is 'Name of the function in the schema embeddings that scans the indexes of '
-  'a model for one embedding type.';
+comment on function embeddings.nearest_function_name is 'Name of the function that scans a model''s indexes of one type.';
 
 -- Builds the source of the function, with one branch for each bucket of tenants.
 create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text) returns void
@@ -9822,8 +9637,7 @@ begin atomic
     (4, '%', 0.15, 6)) as known (place, pattern, midpoint, slope)
   where default_relevance.model like known.pattern order by known.place limit 1;
 end;
-comment on function embeddings.default_relevance is 'The map from similarity to relevance that a model gets when it is '
-  'registered: midpoint and slope, as in embedding_models.';
+comment on function embeddings.default_relevance is 'A model''s first map from similarity to relevance: midpoint, slope.';
 
 -- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
 -- harm.
@@ -10034,16 +9848,14 @@ begin atomic
   update embeddings.pending_embeddings q set leased_until = now() + lease
   from free f where q.packet_id = f.packet_id and q.model = renew_embedding_leases.model;
 end;
-comment on function embeddings.renew_embedding_leases is 'Extends the leases of memories that a job still works on. Leases are '
-  'short and renewed, so that another process soon takes over from one that died.';
+comment on function embeddings.renew_embedding_leases is 'Extends short leases of a job, which another can take if it dies.';
 
 create function embeddings.release_embedding_leases() returns void
 language sql volatile set search_path = ''
 begin atomic
   update embeddings.pending_embeddings q set leased_until = null where q.leased_until is not null;
 end;
-comment on function embeddings.release_embedding_leases is 'Ends all leases. A process that is alone on its database calls it at '
-  'its start, when every lease belongs to a process that died.';
+comment on function embeddings.release_embedding_leases is 'Ends all leases, at the start of the only process of a database.';
 
 create function embeddings.enqueue_missing_embeddings(model text) returns bigint
 language sql volatile set search_path = ''
@@ -10098,8 +9910,7 @@ return cardinality(models) > 0 and (
     select from embeddings.pending_embeddings q
     where q.model = any (models) and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()))
   or exists (select from embeddings.stale_contexts));
-comment on function embeddings.has_due_embeddings is 'True if a memory that waits for one of these models can be leased, or if a '
-  'memory has lost its context.';
+comment on function embeddings.has_due_embeddings is 'True if a memory can be leased for these models or lost its context.';
 grant execute on function embeddings.has_due_embeddings, embeddings.lease_pending_embeddings, embeddings.postpone_embeddings,
   embeddings.renew_embedding_leases, embeddings.release_embedding_leases, embeddings.enqueue_missing_embeddings,
   embeddings.embedding_backlog to l9_worker;
@@ -10112,8 +9923,7 @@ grant execute on function embeddings.has_due_embeddings, embeddings.lease_pendin
 create function embeddings.context_text(predecessor text, content text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
-comment on function embeddings.context_text is 'The end of the predecessor (500 characters) and the beginning of the memory '
-  '(2000), so that a small model reads both.';
+comment on function embeddings.context_text is 'The predecessor''s last 500 characters and the memory''s first 2000.';
 
 create function embeddings.requeue_stale_contexts() returns void
 language sql volatile set search_path = ''
@@ -10148,8 +9958,7 @@ return one.thread_id = other.thread_id and one.tenant_id = other.tenant_id and o
   and one.project_id is not distinct from other.project_id
   and one.org_id is not distinct from other.org_id
   and one.user_id is not distinct from other.user_id;
-comment on function embeddings.is_same_thread is 'True if two memories belong to one thread and are visible to the same callers. '
-  'Memories of another scope form another thread.';
+comment on function embeddings.is_same_thread is 'True if two memories have one thread, scope and readers.';
 
 create function embeddings.thread_neighbour(memory public.packet_store, is_before boolean) returns uuid
 language plpgsql stable set search_path = '' as $$
@@ -10172,8 +9981,7 @@ begin
       and p.org_id is not distinct from memory.org_id and p.user_id is not distinct from memory.user_id
     order by p."timestamp", p.packet_id limit 1);
 end $$;
-comment on function embeddings.thread_neighbour is 'The memory before or after this one in its thread, among those visible to '
-  'the same callers; null if there is none.';
+comment on function embeddings.thread_neighbour is 'The memory before or after this one in its thread; null for none.';
 
 -- Locks the memory and its predecessor without waiting for other writers, and writes a context only if it differs
 -- from the present one.
@@ -10389,9 +10197,8 @@ begin
   return embeddings.store_embeddings(
     packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
 end $$;
-comment on function embeddings.store_vectors is 'Does what store_embeddings() does, and stores the vector of the memory''s '
-  'context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then '
-  'stays in the queue.';
+comment on function embeddings.store_vectors is 'Does what store_embeddings() does, and stores the vector of the context. '
+  'Returns false and stores nothing if one of the two memories has changed; the memory then stays in the queue.';
 grant execute on function embeddings.insert_vectors, embeddings.store_embeddings, embeddings.store_chunks,
   embeddings.store_reasoning, embeddings.store_vectors to l9_worker;
 --! EndIncluded 090-embeddings/110-store-vectors.sql
@@ -10990,12 +10797,10 @@ where w.word <> '' on conflict do nothing;
 -- calls compare_words() for each candidate.
 
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
-comment on function duplicates.max_parsed_chars is 'How many characters are parsed into words at once: a longer text may have '
-  'more words than fit into one tsvector.';
+comment on function duplicates.max_parsed_chars is 'How many characters are parsed at once, to fit into one tsvector.';
 
 create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
-comment on function duplicates.max_compared_chars is 'The greatest length of a text, in characters, that is compared with others '
-  'word by word. Of longer ones only exact duplicates are found.';
+comment on function duplicates.max_compared_chars is 'Longer texts are only compared for exact duplicates.';
 
 create function duplicates.distinct_words(content text) returns text[]
 language sql stable parallel safe strict set search_path = ''
@@ -11013,13 +10818,11 @@ return case
       pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
-comment on function duplicates.distinct_words is 'The distinct words of a text in lower case; for scripts without spaces, its '
-  'characters.';
+comment on function duplicates.distinct_words is 'Distinct words in lower case; of scripts without spaces, characters.';
 
 create type duplicates.used_word as (place integer, word text, spelling text, is_start boolean, is_flag boolean, adjoins boolean);
-comment on type duplicates.used_word is 'A word where it stands in a text: its place, the word in lower case and as it is '
-  'written, whether a sentence begins with it, whether it is an option of a command, and whether nothing stands between it and '
-  'the character before.';
+comment on type duplicates.used_word is 'A word where it stands in a text: place, lower-case and written form, and what begins '
+  'or precedes it.';
 
 create function duplicates.plain_text(content text) returns text
 language plpgsql immutable parallel safe strict set search_path = '' as $$
@@ -11421,8 +11224,7 @@ return coalesce((
     p.envelope ->> 'content', p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id, p.packet_id,
     content_vector, model) s
   where p.packet_id = similar_to_memory.packet_id), '{}');
-comment on function duplicates.similar_to_memory is 'The result of find_similar for a saved memory. The gateway reports it after '
-  'a save with on_similar keep.';
+comment on function duplicates.similar_to_memory is 'find_similar() of a saved memory, for saves with on_similar keep.';
 grant execute on function duplicates.similar_to_memory to l9_agent, l9_admin;
 --! EndIncluded 100-duplicates/040-similar-to-memory.sql
 --! Included 100-duplicates/050-merge-into.sql
@@ -11689,7 +11491,7 @@ return coalesce(
    where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at order by v.valid_until, v.version_id limit 1),
   (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
 comment on function importance.text_hash_at is 'The content_hash of the text that a memory had at a time; null for a memory that '
-  'does not exist. Definer: jobs don''t read versions. Not executable by callers.';
+  'does not exist. Definer: jobs don''t read versions.';
 grant execute on function importance.text_hash_at to l9_worker;
 --! EndIncluded 110-importance/025-text-hash-at.sql
 --! Included 110-importance/030-memory-feedback.sql
@@ -11734,8 +11536,7 @@ begin
   join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
   return null;
 end $$;
-comment on function importance.tg_memory_feedback__stamp is 'Writes who gives the feedback and when, replacing what the client '
-  'sent.';
+comment on function importance.tg_memory_feedback__stamp is 'Writes who votes and when, replacing what the client sent.';
 comment on function importance.tg_memory_feedback__audit is 'Writes one audit row for each vote, without its reason. Definer: '
   'callers can''t insert into audit_log.';
 
@@ -11936,8 +11737,7 @@ return coalesce(
     when until <= since then 0
   end),
   0);
-comment on function importance.decayed is 'The amount left after a time: it halves every 30 days. The result is 0 if the amount '
-  'or a time is null.';
+comment on function importance.decayed is 'What is left of an amount that halves every 30 days; 0 for null.';
 grant execute on function importance.kind_weight, importance.importance, importance.voice, importance.decayed to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 110-importance/060-importance.sql
@@ -12046,8 +11846,7 @@ language plpgsql volatile set search_path = '' as $$
 begin
   perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
 end $$;
-comment on function importance.lock_signals is 'Locks the statistics of memories, in the order of their ids. A function that '
-  'changes memory_voices calls this first, so that sum_voices() misses no row. Not executable by callers.';
+comment on function importance.lock_signals is 'Locks statistics in order of ids, before sum_voices() sums changes.';
 
 -- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
 create function importance.sum_voices(packet_ids uuid[]) returns void
@@ -12087,8 +11886,7 @@ begin atomic
     and (s.useful, s.useless, s.readers, s.read_at, s.contradiction_count)
       is distinct from (n.useful, n.useless, n.readers, n.read_at, n.contradictions::integer);
 end;
-comment on function importance.sum_voices is 'Writes the sums of memory_voices to memory_signals. The caller must have called '
-  'lock_signals(). Not executable by callers.';
+comment on function importance.sum_voices is 'Writes the sums of memory_voices to memory_signals, under lock_signals().';
 grant execute on function importance.lock_signals, importance.sum_voices to l9_worker;
 --! EndIncluded 110-importance/080-memory-voices.sql
 --! Included 110-importance/090-importance-of-memory.sql
@@ -12107,8 +11905,7 @@ return importance.importance(
     + importance.decayed(least((memory).access_count, 1)::double precision, (memory).last_accessed, at)),
   least((memory).contradiction_count, 1) + coalesce((signals).useless, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
-comment on function importance.importance_of is 'The importance() of a memory at a time, given its usage statistics; null '
-  'signals mean that it was never found or used. Pure.';
+comment on function importance.importance_of is 'importance() of a memory at a time; null signals: never found or used.';
 grant execute on function importance.importance_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function public.packet_store_importance_score(memory public.packet_store) returns real
@@ -12321,23 +12118,20 @@ return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).sco
   and ((access).is_admin
     or ((memory).org_id is null or (memory).org_id = (access).org_id)
     and ((memory).user_id is null or (memory).user_id = (access).user_id));
-comment on function importance.could_read is 'True if the caller of an access could read the memory. Callers could forge rows of '
-  'the log, so that only such rows count.';
+comment on function importance.could_read is 'True if the caller of an access could read the memory: rows can be forged.';
 
 create function importance.agent_of(tenant_id uuid, caller text) returns text
 language sql stable parallel safe security definer set search_path = ''
 return coalesce(
   (select a.creator from public.actors a where a.tenant_id = agent_of.tenant_id and a.caller = agent_of.caller), agent_of.caller);
-comment on function importance.agent_of is 'The creator name of a caller, under which its writes, votes and readings are one '
-  'voice. Definer: jobs don''t read actors.';
+comment on function importance.agent_of is 'A caller''s creator name, its one voice. Definer: jobs don''t read actors.';
 
 create function importance.read_window() returns interval language sql immutable parallel safe return interval '1 hour';
 comment on function importance.read_window is 'How long after a search a get_memory of a hit by the same agent counts as use.';
 
 create function importance.first_access_id(at timestamptz) returns uuid language sql immutable parallel safe
 return (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
-comment on function importance.first_access_id is 'Not greater than the id of any access at or after this time, so that the key '
-  'of the access log serves ranges of time.';
+comment on function importance.first_access_id is 'No greater than the id of any access since this time, for the log''s key.';
 
 create function importance.reads_after_search(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns table (packet_id uuid, access_id uuid)
@@ -12364,7 +12158,7 @@ begin atomic
   where s.access_id >= (select b.first_id from bounds b) and s.access_id < (select b.last_id from bounds b);
 end;
 comment on function importance.reads_after_search is 'The accesses of these transactions that read a memory in full, after a '
-  'search had shown it to the same agent within read_window(). Not executable by callers.';
+  'search had shown it to the same agent within read_window().';
 
 create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns uuid[]
 language plpgsql volatile set search_path = '' as $$
@@ -12387,7 +12181,7 @@ begin
   return read_ids;
 end $$;
 comment on function importance.count_reads is 'Writes to memory_voices who read which of these memories after a search, and '
-  'returns the memories read. They must be locked. Not executable by callers.';
+  'returns the memories read. They must be locked.';
 
 -- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
 create function importance.count_votes_and_citations(packet_ids uuid[]) returns void
@@ -12428,9 +12222,8 @@ begin atomic
   on conflict (packet_id, agent) do update set vote = excluded.vote, has_cited = excluded.has_cited
   where (v.vote, v.has_cited) is distinct from (excluded.vote, excluded.has_cited);
 end;
-comment on function importance.count_votes_and_citations is 'Writes to memory_voices what each agent last voted on these '
-  'memories, and who wrote memories that rest on them. They must be locked. Counting again does no harm. Not executable by '
-  'callers.';
+comment on function importance.count_votes_and_citations is 'Writes to memory_voices each agent''s last vote on these locked '
+  'memories, and who wrote what rests on them. Counting again does no harm.';
 grant execute on function importance.could_read, importance.agent_of, importance.read_window, importance.first_access_id,
   importance.reads_after_search, importance.count_reads, importance.count_votes_and_citations to l9_worker;
 --! EndIncluded 110-importance/130-count-voices.sql
@@ -12454,7 +12247,7 @@ begin atomic
     last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
 comment on function importance.count_accesses is 'Adds the accesses of these transactions to access_count and last_accessed of '
-  'these memories, which must be locked. Not executable by callers.';
+  'these memories, which must be locked.';
 
 -- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
 -- meanwhile.
@@ -12511,7 +12304,7 @@ begin
 end $$;
 comment on function importance.roll_up_accesses_between is 'Adds the accesses of these transactions that are later than '
   'era_after to memory_signals, and counts again the voices of agents on the memories that they read or voted on, and on up to '
-  '10,000 that are queued in pending_recounts. Not executable by callers: roll_up_accesses() chooses the range.';
+  '10,000 that are queued in pending_recounts.';
 
 create function importance.are_accesses_waiting() returns boolean
 language sql stable set search_path = ''
@@ -12526,8 +12319,7 @@ begin atomic
     or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
   from importance.access_roll_up r;
 end;
-comment on function importance.are_accesses_waiting is 'True if there may be something to roll up. Cheap, for a job that asks '
-  'often.';
+comment on function importance.are_accesses_waiting is 'True if there may be something to roll up; cheap.';
 
 create function importance.access_backlog()
 returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)
@@ -12659,8 +12451,7 @@ create function documents.min_section_bytes() returns integer language sql immut
 create function documents.max_section_bytes() returns integer language sql immutable parallel safe return 3072;
 comment on function documents.max_body_bytes is 'The maximum size of the Markdown of a document: 4 MiB.';
 comment on function documents.min_section_bytes is 'A section that is shorter is joined with what follows it: 1 KiB.';
-comment on function documents.max_section_bytes is 'A text that is longer is cut: 3 KiB. White space is never cut off, so a '
-  'section with much of it can be longer.';
+comment on function documents.max_section_bytes is 'A text that is longer is cut; trailing white space does not count.';
 
 create function documents.check_body(body_md text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -12705,8 +12496,7 @@ return case fence
   when '+++' then '^\+\+\+[ \t\r]*$'
   when '<!--' then '-->'
   else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
-comment on function documents.end_of_fence is 'A regular expression for the line that ends what this opens: front matter, a '
-  'comment of HTML, or a fence of at least as many marks.';
+comment on function documents.end_of_fence is 'An expression for the end of front matter, a comment, or a fence.';
 
 -- Looks only at lines that can be a mark, in order, and remembers which fence is open.
 create function documents.find_marks(body_md text, open_fence text default null)
@@ -12786,8 +12576,7 @@ language sql immutable parallel safe set search_path = ''
 return coalesce(
   (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
   nullif(btrim(left(btrim(substring(source_url from '([^/]*)/*$')), 500)), ''));
-comment on function documents.title_of is 'The title of a document whose writer names none: its first heading, or else the end '
-  'of the path where it comes from. Null: it has neither.';
+comment on function documents.title_of is 'A document''s title: its first heading, or its path''s end; null for neither.';
 grant execute on function documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of to l9_agent, l9_admin;
 --! EndIncluded 120-documents/020-find-marks.sql
 --! Included 120-documents/030-cut-markdown.sql
@@ -12965,8 +12754,7 @@ begin
   end loop;
   return rise;
 end $$;
-comment on function documents.longest_rise is 'The numbers of a longest part of a list, not necessarily without gaps, in which '
-  'each is greater than the one before it. Numbers must differ.';
+comment on function documents.longest_rise is 'The numbers of a longest rising part of a list, with gaps; all differ.';
 grant execute on function documents.longest_rise to l9_agent, l9_admin;
 --! EndIncluded 120-documents/040-longest-rise.sql
 --! Included 120-documents/050-plan-sections.sql
@@ -13180,8 +12968,7 @@ comment on function documents.raise_not_writer is 'Raises L9OWN for a document t
 
 create function documents.writes_left() returns integer language sql stable set search_path = ''
 return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
-comment on function documents.writes_left is 'How many sections this transaction still writes, where a call is cut into several; '
-  'null if it writes all.';
+comment on function documents.writes_left is 'How many sections this transaction may still write; null for all.';
 
 create function documents.is_continued() returns boolean language sql stable set search_path = ''
 return pg_catalog.current_setting('l9.is_continued', true) = 'true';
@@ -13445,8 +13232,7 @@ begin atomic
   where k.tenant_id = me.tenant_id and k.caller = me.caller and k.acting_org_id is not distinct from me.org_id
     and k.acting_user_id is not distinct from me.user_id and k.idempotency_key = remember_answer.idempotency_key;
 end;
-comment on function memories.remember_answer is 'Keeps the answer of a save under its idempotency key, which answer_of_key has '
-  'reserved.';
+comment on function memories.remember_answer is 'Keeps the answer of a save under its reserved idempotency key.';
 grant execute on function memories.answer_of_key, memories.remember_answer to l9_agent, l9_admin;
 --! EndIncluded 130-memories/010-idempotency-keys.sql
 --! Included 130-memories/020-memory-json.sql
@@ -13554,8 +13340,7 @@ begin
   return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content',
     memory.envelope ->> 'content');
 end $$;
-comment on function memories.present_state is 'What a memory is now, for the answer to a write that expected another version: '
-  'packet_id, updated_at and content; null if the caller may not read it. It is audited as a read.';
+comment on function memories.present_state is 'What a memory is now, for a failed expected_version; null if hidden. Audited.';
 grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;
 --! EndIncluded 130-memories/032-check-version.sql
 --! Included 130-memories/035-save-draft.sql
@@ -13676,8 +13461,7 @@ language sql stable set search_path = ''
 -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
 return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
   packets.text_identity(secrets.as_stored(fields ->> 'content', identity.current_tenant_id())));
-comment on function memories.identity_of is 'The identity_hash that a memory with these fields will have: by the rules of its '
-  'kind or, without rules, by its content.';
+comment on function memories.identity_of is 'The identity_hash of a memory with these fields, by its kind or content.';
 
 create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.packet_store
@@ -13724,8 +13508,7 @@ begin
   on conflict do nothing returning * into saved;
   return saved;
 end $$;
-comment on function memories.insert_draft is 'Inserts a draft: its columns that callers may write, of which null takes the '
-  'default. Null if one that is the same is there.';
+comment on function memories.insert_draft is 'Inserts a draft, null columns by default; null if one that is the same exists.';
 
 -- A kind without rules is inserted at once, and the same memory looked for where there is one; a kind with rules looks first,
 -- because its triggers change other memories. If a concurrent save or delete was first, it looks again.
@@ -13977,8 +13760,7 @@ begin
   end if;
   return fields;
 end $$;
-comment on function memories.with_title is 'The fields of a document: with a title from its text, if it has none, and with a '
-  'text by which it is found under its aliases, too.';
+comment on function memories.with_title is 'A document''s fields with a title from its text, and found by its aliases.';
 
 -- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
 create function memories.draft_of(item jsonb) returns public.packet_store
@@ -14130,8 +13912,7 @@ begin
     else 'the item could not be stored' end;
   return answer;
 end $$;
-comment on function memories.error_of_item is 'The error of an item as memory_store answers it. detail is that of the error, '
-  'which holds the findings of L9SEC.';
+comment on function memories.error_of_item is 'The error of an item as memory_store answers it, findings of L9SEC included.';
 grant execute on function memories.is_fault_of_item, memories.error_of_item to l9_agent, l9_admin;
 --! EndIncluded 130-memories/043-stored-item.sql
 --! Included 130-memories/044-store-item.sql
@@ -14173,8 +13954,7 @@ begin
   end if;
   return true;
 end $$;
-comment on function memories.restore_ttl is 'Gives a memory the ttl that its kind and fields say, in place of one of its own. '
-  'True if that changes it. Errors: L9OWN.';
+comment on function memories.restore_ttl is 'Gives a memory its kind''s ttl for its own; true if that changes it. Raises L9OWN.';
 
 -- Saves the memory, then the text of a document, then its approval, which locks it.
 create function memories.save_item(item jsonb, draft public.packet_store, rules jsonb) returns public.save_result
@@ -14230,8 +14010,7 @@ begin
   select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
   perform memories.check_version(case when found then locked else same end, expected_version);
 end $$;
-comment on function memories.check_version_of_item is 'Raises L9VER if the memory that is the same as an item is no longer as '
-  'the caller has read it, or not there any more.';
+comment on function memories.check_version_of_item is 'Raises L9VER if the item''s memory has changed or gone since it was read.';
 
 -- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
 create function memories.store_item(index integer, item jsonb, draft public.packet_store) returns public.stored_item
@@ -14681,9 +14460,8 @@ begin
   )
   select g.tenant_id, count(*) from removed g group by g.tenant_id;
 end $$;
-comment on function memories.delete_expired is 'Deletes expired memories, the oldest first, and returns how many in each tenant. '
-  'An identity restricts it to the memories in that identity''s reach; without one it covers all. Not executable by callers: the '
-  'two functions that call it check who may.';
+comment on function memories.delete_expired is 'Deletes expired memories, oldest first, within an identity''s reach or all; '
+  'returns how many per tenant. Callers check who may.';
 
 create function public.delete_expired_memories(max_rows integer default 10000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -14928,9 +14706,8 @@ return case
       (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
   else true
 end;
-comment on function derived.is_source is 'True if the caller sees a memory and may derive from it; the condition is that of '
-  'policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, '
-  'which import old memories. Not executable by callers.';
+comment on function derived.is_source is 'True if the caller may derive from a memory, as policy definer_sources says for the '
+  'owner. Always true for migrations, which import.';
 --! EndIncluded 140-derived/010-definer-sources.sql
 --! Included 140-derived/015-statements.sql
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
@@ -14943,8 +14720,7 @@ comment on function derived.agent_for is 'The creator name of the actor that sta
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
 return identity.is_admin_creator((source).tenant_id, derived.agent_for(source));
-comment on function derived.is_from_admin is 'True if agent_for() this memory is an administrator. Not executable by callers: '
-  'functions of the owner call it.';
+comment on function derived.is_from_admin is 'True if agent_for() this memory is an administrator.';
 
 create function derived.tg__stamp_statement() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -14962,8 +14738,7 @@ comment on function derived.tg__stamp_statement is 'Records whose statement a de
 create function derived.bounded_confidence(source public.packet_store, confidence double precision) returns double precision
 language sql stable parallel safe set search_path = ''
 return least(confidence, (identity.bounds_of((source).tenant_id, derived.agent_for(source))).max_confidence);
-comment on function derived.bounded_confidence is 'The upper bound of confidence (actors.max_confidence) of agent_for() this '
-  'memory. Not executable by callers.';
+comment on function derived.bounded_confidence is 'The bound of confidence of agent_for() this memory.';
 
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
@@ -14996,8 +14771,8 @@ begin
   return source;
 end $$;
 comment on function derived.lock_source_memory is 'Returns the memory that a row is derived from, locked until the end of the '
-  'transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by '
-  'callers: functions of the owner call it. Definer: locks memories of other writers.';
+  'transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Definer: locks '
+  'memories of other writers.';
 --! EndIncluded 140-derived/020-lock-source-memory.sql
 --! Included 140-derived/025-packet-for.sql
 -- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is
@@ -15070,9 +14845,8 @@ begin
   using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
   return jsonb_populate_record(new, taken);
 end $$;
-comment on function derived.tg__take_references is 'Copies correlation, session and trace of the source memory to a derived row '
-  'that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to '
-  'read them from. Definer: reads the source, or the evidence that was derived from it.';
+comment on function derived.tg__take_references is 'Copies the references of a new source. Arguments: the columns for source and '
+  'trace, the table and column to read from. Definer: reads the source, or the evidence derived from it.';
 
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived() returns trigger
@@ -15143,8 +14917,7 @@ begin atomic
   insert into derived.derived_tables (table_name, source_column, trace_column, has_own_way)
   values (list_table.table_name, list_table.source_column, list_table.trace_column, list_table.has_own_way);
 end;
-comment on procedure derived.list_table is 'Makes the rows of a table follow their memory. The arguments are the columns of '
-  'derived_tables. Run by migrations only.';
+comment on procedure derived.list_table is 'Makes a table follow its memories. The arguments are columns of derived_tables.';
 
 -- The job that stores vectors copies the references, too; the other columns follow before the row is written.
 call derived.list_table('memory_embeddings', 'packet_id', 'trace_id', has_own_way => true);
@@ -15163,7 +14936,7 @@ begin
     execute function %s()$sql$, trigger_name, function_name);
 end $$;
 comment on procedure derived.follow_packets is 'Creates a trigger that runs a trigger function (named with its schema) for each '
-  'memory whose readers or expiry change. Run by migrations only.';
+  'memory whose readers or expiry change.';
 
 create function derived.tg_packet_store__derived_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -15282,7 +15055,7 @@ comment on procedure derived.derive_from_packets is 'Makes a table one of rows d
   'their source. A row that is computed from several memories takes the references of its next source from evidence_table, where '
   'evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, '
   'references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, '
-  'updated_at and a uuid key. Run by migrations only.';
+  'updated_at and a uuid key.';
 --! EndIncluded 140-derived/050-derive-from-packets.sql
 --! Included 140-derived/060-replace-expired.sql
 -- Lets a new row replace an expired one that its unique index would refuse it for. Migrations call replace_expired()
@@ -15330,7 +15103,7 @@ begin
 end $$;
 comment on procedure derived.replace_expired is 'Creates a trigger that deletes what has expired where a unique index over '
   'owner, project, scope and key_columns would refuse a row because of it. message: the error where a memory is moved onto a row '
-  'that has not expired. Run by migrations only.';
+  'that has not expired.';
 --! EndIncluded 140-derived/060-replace-expired.sql
 --! Included 150-fields/010-field-indexes.sql
 -- Which fields of envelopes a tenant has indexed. register_field_index() and drop_field_index() write the rows; a
@@ -15441,8 +15214,7 @@ begin atomic
   union all
   select null, null, null, true from found f where f.place > 100;
 end;
-comment on function fields.values_at is 'The values of a field of an envelope as field_values holds them: the first 100, and a '
-  'row that says so if there are more.';
+comment on function fields.values_at is 'A field''s values as field_values holds them: 100 and a row for more.';
 
 create function fields.lock_indexes(tenant_id uuid, is_exclusive boolean) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -15455,8 +15227,7 @@ begin
     perform pg_advisory_xact_lock_shared(key);
   end if;
 end $$;
-comment on function fields.lock_indexes is 'Makes saves of memories with fields and the registration of an index wait for each '
-  'other, so that no memory is left out of an index.';
+comment on function fields.lock_indexes is 'Saves with fields and a new index wait for each other: none is missed.';
 
 create function fields.tg_packet_store__index_fields() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -15499,8 +15270,7 @@ begin
   perform administration.require_whole_token(admin);
   return admin;
 end $$;
-comment on function fields.require_indexer is 'Returns the administrator, if it is one of the tenant itself with an unlimited '
-  'token; else raises L9SCP or L9AUT.';
+comment on function fields.require_indexer is 'The tenant''s own administrator with a whole token; else L9SCP or L9AUT.';
 
 -- A lock holds back saves of memories with fields until the values of those that exist are written.
 create function public.register_field_index(field text) returns public.field_indexes
@@ -15655,8 +15425,7 @@ grant execute on function fields.value_condition, fields.indexed_packets to l9_a
 create function entities.normalise_name(name text) returns text language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(
   pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
-comment on function entities.normalise_name is 'Returns the form in which names are compared: Unicode NFKC, lower case, white '
-  'space trimmed and collapsed.';
+comment on function entities.normalise_name is 'How names are compared: NFKC, lower case, white space collapsed.';
 
 create function entities.max_name_bytes() returns integer language sql immutable parallel safe set search_path = '' return 1000;
 comment on function entities.max_name_bytes is 'The length of a name in bytes, as given and normalised, at most.';
@@ -15673,8 +15442,7 @@ begin
     identity.check_bytes(normalised, entities.max_name_bytes(), field);
   return normalised;
 end $$;
-comment on function entities.check_name is 'Returns normalise_name() of a name. Raises L9VAL for this field if the name is '
-  'missing or blank, L9LIM if it is longer than 1000 bytes.';
+comment on function entities.check_name is 'normalise_name(), or L9VAL for a missing name, L9LIM beyond 1000 bytes.';
 
 create function entities.check_names(names text[], field text) returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -15683,8 +15451,7 @@ return array(
   from pg_catalog.unnest(names) with ordinality as input (name, place)
   cross join lateral (select entities.check_name(input.name, field) as name) checked
   group by checked.name order by pg_catalog.min(input.place));
-comment on function entities.check_names is 'Checks each name with check_name(). Returns the names in the order of the list, '
-  'each once and as it is spelled first, with white space trimmed and collapsed.';
+comment on function entities.check_names is 'Names by check_name(), in the order and spelling given, each once and trimmed.';
 grant execute on function entities.normalise_name, entities.max_name_bytes, entities.check_name, entities.check_names to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-entities/010-names.sql
@@ -15713,9 +15480,8 @@ return (
       1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
     digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
-comment on function entities.noisy_or is 'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their '
-  'confidences c, at most highest, rounded to so many digits after the point. A result that is combined again later should keep '
-  '15.';
+comment on function entities.noisy_or is 'The confidence 1 - Π(1 - c) of independent statements, at most highest, rounded: to 15 '
+  'digits if combined again.';
 grant execute on function entities.noisy_or to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-entities/020-confidence.sql
 --! Included 160-entities/030-entity-aliases.sql
@@ -15801,8 +15567,7 @@ language sql stable security definer set search_path = '' rows 2
 begin atomic
   select t.* from entities.tables_with_names t order by t.table_name;
 end;
-comment on function entities.registered_tables is 'The tables that state something of entities: the same for every caller. '
-  'Definer: callers have no grant on the table.';
+comment on function entities.registered_tables is 'Tables that state something of entities. Definer: callers have no grant.';
 
 create function entities.is_disputed(alias public.entity_aliases) returns boolean
 language plpgsql stable set search_path = '' set enable_seqscan = off as $$
@@ -15827,16 +15592,14 @@ begin
   end loop;
   return false;
 end $$;
-comment on function entities.is_disputed is 'True if the caller can read something that another agent than that of the alias '
-  'states of one of its two names. It depends on nothing that the caller can''t read.';
+comment on function entities.is_disputed is 'True if the caller reads another agent''s statement on one of an alias''s names.';
 
 create function entities.counts_for_caller(alias public.entity_aliases) returns boolean
 language plpgsql stable set search_path = '' as $$
 begin
   return alias.is_from_admin or alias.agent = identity.current_creator() or not entities.is_disputed(alias);
 end $$;
-comment on function entities.counts_for_caller is 'True if the alias is applied for the caller: an administrator''s for '
-  'everyone; an agent''s for that agent, and for others as long as nobody else states something of its names.';
+comment on function entities.counts_for_caller is 'True if an alias applies: an administrator''s, one''s own, an undisputed one.';
 grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin,
   l9_platform_admin, l9_worker;
 --! EndIncluded 160-entities/035-disputed-aliases.sql
@@ -15984,8 +15747,7 @@ begin
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   order by a.alias_normalized, a.is_from_admin desc, a.created_at, a.alias_id;
 end $$;
-comment on function entities.aliases_for is 'Returns the names in the list that are aliases which count for the caller, each '
-  'with its entity.';
+comment on function entities.aliases_for is 'The names that are aliases counting for the caller, with entities.';
 
 create function entities.aliases_of(entity_name text) returns setof text
 language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off as $$
@@ -16090,8 +15852,7 @@ begin
     perform identity.raise_error('L9VAL', 'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z');
   end if;
 end $$;
-comment on function events.check_event is 'Checks the envelope of a memory of kind event: event_type is required; agent_id and '
-  'timestamp are optional. Raises L9VAL or L9LIM for the field.';
+comment on function events.check_event is 'Checks the envelope of an event. Raises L9VAL or L9LIM for the field.';
 
 -- The required steps come first, then the type and the limit of each optional field.
 create function events.check_reasoning(envelope jsonb) returns void
@@ -16133,9 +15894,7 @@ begin
     perform identity.raise_error('L9VAL', 'envelope.confidence_scores: must be an object of numbers from 0 to 1');
   end if;
 end $$;
-comment on function events.check_reasoning is 'Checks the envelope of a memory of kind reasoning_trace: steps is required; '
-  'agent_id, extracted_features, inference_steps, reasoning_tokens, decision_tokens and confidence_scores are optional. Raises '
-  'L9VAL or L9LIM for the field.';
+comment on function events.check_reasoning is 'Checks the envelope of a reasoning_trace. Raises L9VAL or L9LIM for the field.';
 
 create function events.tg_packet_store__check_envelope() returns trigger
 language plpgsql set search_path = '' as $$
@@ -16154,9 +15913,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function events.tg_packet_store__check_envelope is 'Rejects an event or a reasoning trace whose envelope misses a '
-  'required field or holds a wrong value. Takes envelope.timestamp as the event time of an event, unless the writer gives '
-  'another one.';
+comment on function events.tg_packet_store__check_envelope is 'Rejects an event or trace with a wrong envelope. An event''s '
+  'envelope.timestamp is its time, unless the writer gives another.';
 
 -- Before the event time is checked.
 create trigger _200_check_envelope before insert or update of envelope, packet_type on public.packet_store
@@ -16224,8 +15982,7 @@ begin
     set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
       content = excluded.content, updated_at = clock_timestamp();
 end $$;
-comment on function events.fill_event is 'Writes the event row of a memory, or deletes it if the memory is no longer an event. '
-  'Not executable by callers. Definer: callers can''t write events.';
+comment on function events.fill_event is 'Writes or deletes the event row of a memory. Definer: callers can''t write events.';
 --! EndIncluded 170-events/020-agent-memory-events.sql
 --! Included 170-events/030-reasoning-traces.sql
 -- Reasoning traces, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind
@@ -16312,8 +16069,7 @@ begin
       decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
       updated_at = clock_timestamp();
 end $$;
-comment on function events.fill_reasoning is 'Writes the trace row of a memory, or deletes it if the memory is no longer a '
-  'reasoning trace. Not executable by callers. Definer: callers can''t write traces.';
+comment on function events.fill_reasoning is 'Writes or deletes the trace row of a memory. Definer: callers can''t write traces.';
 
 -- Fills what the kind was before and what it is now. An update counts only if it changes something that the row holds.
 create function events.tg_packet_store__fill_columns() returns trigger
@@ -16330,8 +16086,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function events.tg_packet_store__fill_columns is 'Keeps the event or reasoning trace of a memory in step with it. '
-  'Definer: runs functions that callers may not.';
+comment on function events.tg_packet_store__fill_columns is 'Keeps a memory''s row in step. Definer: runs what callers can''t.';
 
 create trigger _610_fill_columns after insert on public.packet_store
   for each row when (new.packet_type in ('event', 'reasoning_trace')) execute function events.tg_packet_store__fill_columns();
@@ -16349,19 +16104,16 @@ return not pg_catalog.jsonb_path_exists(value,
   and not pg_catalog.jsonb_path_exists(value,
     '$.** ? (@.type() == "object").keyvalue().key ? (!(@ like_regex "^[A-Za-z0-9._:/@+-]{1,100}$"))')
   and pg_catalog.octet_length(value::text) <= 4096;
-comment on function tasks.is_bare is 'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then '
-  'contains no text that somebody wrote.';
+comment on function tasks.is_bare is 'True for numbers, truth values, ids and names up to 4 KiB: no text that somebody wrote.';
 
 create function tasks.is_error_name(name text) returns boolean language sql immutable parallel safe set search_path = ''
 return name ~ '^[A-Za-z0-9._:-]{1,100}$';
-comment on function tasks.is_error_name is 'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so '
-  'no text that somebody wrote.';
+comment on function tasks.is_error_name is 'True for the name of an error: 1 to 100 letters, digits or ._:-.';
 
 create function tasks.error_name(error text) returns text language sql immutable parallel safe set search_path = ''
 return coalesce(
   nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
-comment on function tasks.error_name is 'Returns the name at the start of an error, for which is_error_name() is true; Error if '
-  'there is none.';
+comment on function tasks.error_name is 'The name at the start of an error; Error if there is none.';
 
 create table public.tasks (
   id uuid primary key default uuidv7(),
@@ -16519,8 +16271,7 @@ begin
   get diagnostics finished = row_count;
   return finished;
 end $$;
-comment on function tasks.finish_task is 'Records that runs ended: failed if an error is named, else completed. Returns the '
-  'number of runs that were still queued or running.';
+comment on function tasks.finish_task is 'Records that runs ended, failed if an error is named; returns how many were open.';
 grant execute on function tasks.finish_task to l9_worker;
 --! EndIncluded 180-tasks/030-finish-task.sql
 --! Included 180-tasks/035-record-runs.sql
@@ -16622,8 +16373,7 @@ language sql stable parallel safe set search_path = ''
 return coalesce((
   select p.is_single_valued from public.fact_predicates p
   where p.tenant_id = is_single_valued.tenant_id and p.predicate = is_single_valued.predicate), false);
-comment on function facts.is_single_valued is 'True if the predicate is registered as single-valued in the tenant. Not '
-  'executable by callers: functions of the owner call it.';
+comment on function facts.is_single_valued is 'True if the tenant registered the predicate as single-valued.';
 --! EndIncluded 190-facts/010-fact-predicates.sql
 --! Included 190-facts/020-holds-at.sql
 -- The condition that a fact is true at a point in time, for the functions that find facts, in the graph and in the
@@ -16632,8 +16382,7 @@ comment on function facts.is_single_valued is 'True if the predicate is register
 -- Inlined into its callers, which is why it sets no search_path: indexes and plans stay those of the written-out condition.
 create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz) returns boolean
 language sql immutable parallel safe return valid_from <= point_in_time and (valid_to is null or valid_to > point_in_time);
-comment on function facts.holds_at is 'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to '
-  'valid_to, exclusive; valid_to null means no end.';
+comment on function facts.holds_at is 'True from valid_from, inclusive, to valid_to, exclusive; null: no end.';
 grant execute on function facts.holds_at to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/020-holds-at.sql
 --! Included 190-facts/030-knowledge-facts.sql
@@ -16864,8 +16613,7 @@ values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,obje
 -- lock_facts(), and reads what it recomputes by facts_with_key().
 
 create type facts.fact_key as (tenant_id uuid, audience_id uuid, subject_normalized text, predicate text, object_normalized text);
-comment on type facts.fact_key is 'Identifies the facts that are recomputed together: within one audience, all facts of a '
-  'subject and a single-valued predicate; for a multi-valued predicate, only those with one object.';
+comment on type facts.fact_key is 'Facts recomputed together: of an audience, subject and predicate, and object if multi-valued.';
 
 create function facts.lock_facts(key facts.fact_key) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -16876,8 +16624,7 @@ begin
     hashtextextended(format('l9-memory facts %s %s %s', key.audience_id, key.predicate, key.subject_normalized), 0));
   return facts.is_single_valued(key.tenant_id, key.predicate);
 end $$;
-comment on function facts.lock_facts is 'Waits until no other transaction changes these facts, holds them until the end of this '
-  'one, and returns true if the predicate is single-valued. Not executable by callers.';
+comment on function facts.lock_facts is 'Locks these facts until the transaction ends; true if single-valued.';
 
 create function facts.facts_with_key(key facts.fact_key, is_single boolean) returns setof public.knowledge_facts
 language sql stable
@@ -16886,8 +16633,7 @@ begin atomic
   where f.audience_id = (key).audience_id and f.subject_normalized = (key).subject_normalized and f.predicate = (key).predicate
     and (is_single or f.object_normalized = (key).object_normalized);
 end;
-comment on function facts.facts_with_key is 'Returns the facts that are recomputed together, including facts that ended, expired '
-  'or were retracted. Not executable by callers.';
+comment on function facts.facts_with_key is 'Facts recomputed together, also ended, expired or retracted ones.';
 --! EndIncluded 190-facts/050-fact-keys.sql
 --! Included 190-facts/060-combine-evidence.sql
 -- Two of the three steps of recompute_facts(): the values of each fact from its statements, and the merging of facts
@@ -16936,8 +16682,7 @@ begin atomic
       (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
         s.valid_from, s.recorded_at, s.ttl);
 end;
-comment on function facts.compute_fact_confidence is 'Computes spelling, confidence, counts and times of facts from their '
-  'evidence. The new fact keeps its updated_at. Not executable by callers.';
+comment on function facts.compute_fact_confidence is 'Computes facts from their evidence. The new one keeps updated_at.';
 
 create function facts.groups_to_merge(key facts.fact_key, is_single boolean) returns table (fact_id uuid, kept uuid)
 language sql stable set search_path = ''
@@ -16964,9 +16709,8 @@ begin atomic
   select g.fact_id, first_value(g.fact_id) over (partition by g.period, g.run, g.object_normalized order by g.place)
   from grouped g order by g.place;
 end;
-comment on function facts.groups_to_merge is 'Returns each fact that was not retracted, and the fact that it is merged into: the '
-  'first that states the same, with no other value between them. What an agent states while an administrator''s fact holds '
-  'stands beside that fact. Not executable by callers.';
+comment on function facts.groups_to_merge is 'Each unretracted fact, and the first with no other value between that states the '
+  'same. What an agent states while an administrator''s holds stands beside that.';
 
 -- Moves the evidence and the number of reads of each duplicate to the fact that is kept, and deletes the duplicate.
 create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
@@ -16998,8 +16742,7 @@ begin
   end loop;
   return has_merged;
 end $$;
-comment on function facts.merge_facts is 'Merges facts that state the same with no other value between them, and keeps the '
-  'evidence of all. Returns true if any were merged. Not executable by callers.';
+comment on function facts.merge_facts is 'Merges facts of groups_to_merge() and their evidence; true if any.';
 --! EndIncluded 190-facts/060-combine-evidence.sql
 --! Included 190-facts/070-supersession.sql
 -- Which fact superseded or outranks which. recompute_facts() writes the result.
@@ -17053,9 +16796,8 @@ begin atomic
     where s.fact_id = f.fact_id and s.valid_to is not null and s.is_from_admin = f.is_from_admin
     order by s.end_stated_at desc, s.evidence_id desc limit 1) stated on true;
 end;
-comment on function facts.supersession_chain is 'Computes which fact superseded which: facts are ordered by valid_from, then by '
-  'recorded_at, and each ends where the next begins, or earlier where its evidence says so. An agent''s fact that begins while '
-  'an administrator''s holds is outranked: it ends where it begins and names the other. Not executable by callers.';
+comment on function facts.supersession_chain is 'Which fact superseded which: by valid_from, then recorded_at; each ends where '
+  'the next begins, or earlier by its evidence. An agent''s that begins while an administrator''s holds ends there, outranked.';
 --! EndIncluded 190-facts/070-supersession.sql
 --! Included 190-facts/080-recount-voices.sql
 -- What facts tell about the importance of the memories behind them: agents that assert and agents that contradict
@@ -17109,9 +16851,8 @@ begin atomic
   ) v
   group by v.packet_id, v.agent;
 end;
-comment on function facts.voices_on is 'Which agents other than the author asserted facts that these memories state, and which '
-  'agents contradict them by facts of other memories. However many facts an agent asserts, it is one row. Not executable by '
-  'callers.';
+comment on function facts.voices_on is 'Which agents besides the author asserted facts that these memories state, and which '
+  'contradict them: one row per agent, however many facts.';
 
 create function facts.changed_voices(packet_ids uuid[]) returns uuid[]
 language sql stable set search_path = '' set enable_seqscan = off
@@ -17124,8 +16865,7 @@ return array(
     where v.packet_id = any (changed_voices.packet_ids) and (v.has_asserted or v.has_contradicted)
   ) k using (packet_id, agent)
   where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
-comment on function facts.changed_voices is 'Which of these memories have other voices than memory_voices says. Not executable '
-  'by callers.';
+comment on function facts.changed_voices is 'Which of these memories have other voices than memory_voices says.';
 
 create function facts.recount_voices(packet_ids uuid[]) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -17150,8 +16890,7 @@ begin
   where (v.has_asserted, v.has_contradicted) is distinct from (excluded.has_asserted, excluded.has_contradicted);
   perform importance.sum_voices(changed_ids);
 end $$;
-comment on function facts.recount_voices is 'Writes to memory_voices which agents assert and which contradict what these '
-  'memories state, and the sums to memory_signals. Not executable by callers.';
+comment on function facts.recount_voices is 'Writes these memories'' voices to memory_voices, sums to memory_signals.';
 --! EndIncluded 190-facts/080-recount-voices.sql
 --! Included 190-facts/090-recompute-facts.sql
 -- Brings the facts of one key up to date with their evidence: removes what expired, computes, merges, and chains
@@ -17215,9 +16954,8 @@ begin
     perform facts.recount_voices(packet_ids);
   end if;
 end $$;
-comment on function facts.recompute_facts is 'Recomputes facts from their evidence, which fact superseded which, and the voices '
-  'of agents on their source memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock '
-  'of the predicate. Not executable by callers.';
+comment on function facts.recompute_facts is 'Recomputes facts from their evidence, what superseded what, and voices on their '
+  'sources and packet_ids. The caller holds lock_facts(), or the exclusive lock of the predicate.';
 --! EndIncluded 190-facts/090-recompute-facts.sql
 --! Included 190-facts/100-check-fact.sql
 -- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
@@ -17225,8 +16963,7 @@ comment on function facts.recompute_facts is 'Recomputes facts from their eviden
 
 create function facts.object_text(object jsonb) returns text language sql immutable parallel safe set search_path = ''
 return entities.normalise_name(object #>> '{}');
-comment on function facts.object_text is 'Returns the form in which objects are compared: texts, numbers and truth values like '
-  'names, lists and objects by their JSON.';
+comment on function facts.object_text is 'How objects are compared: scalars like names, lists and objects by JSON.';
 
 create function facts.check_object(object jsonb) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -17258,8 +16995,7 @@ begin
   key.object_normalized := facts.check_object(object);
   return key;
 end $$;
-comment on function facts.key_of_fact is 'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, '
-  'predicate or object break a rule.';
+comment on function facts.key_of_fact is 'The key of a fact that a memory states. Raises L9VAL or L9LIM.';
 grant execute on function facts.object_text, facts.check_object to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/100-check-fact.sql
 --! Included 190-facts/110-assert-fact-from.sql
@@ -17305,9 +17041,8 @@ begin
   end loop;
   return null;
 end $$;
-comment on function facts.fact_at is 'Returns the fact that a statement by an agent or an administrator is evidence of: the one '
-  'that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. '
-  'Not executable by callers.';
+comment on function facts.fact_at is 'The fact that a statement is evidence of: one that states it at that time, or the next to '
+  'begin, which then began earlier.';
 
 create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz) returns uuid
@@ -17322,7 +17057,7 @@ begin atomic
     (key).object_normalized, insert_fact.valid_from, insert_fact.valid_from, clock_timestamp())
   returning f.fact_id;
 end;
-comment on function facts.insert_fact is 'Inserts a fact without evidence. Not executable by callers.';
+comment on function facts.insert_fact is 'Inserts a fact without evidence.';
 
 -- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
 -- fact gets its confidence and validity then, like one that exists.
@@ -17474,7 +17209,7 @@ begin atomic
   order by 1;
 end;
 comment on function facts.keys_of_evidence is 'Returns the keys of all facts that a memory states and that must be recomputed '
-  'when the memory changes. audience_id: the keys as they will be in that audience. Not executable by callers.';
+  'when the memory changes. audience_id: the keys as they will be in that audience.';
 
 create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -17499,9 +17234,8 @@ begin
       key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[withdraw_evidence.packet_id]);
   end loop;
 end $$;
-comment on function facts.withdraw_evidence is 'Deletes the evidence of a memory and recomputes its facts without it. '
-  'only_extracted: deletes only what a model extracted and no caller retracted. For jobs. Definer: writes tables that callers '
-  'can''t write.';
+comment on function facts.withdraw_evidence is 'Deletes a memory''s evidence (only_extracted: what a model found and nobody '
+  'retracted) and recomputes its facts. Definer: writes tables that callers can''t write.';
 grant execute on function facts.withdraw_evidence to l9_worker;
 
 create function facts.tg_packet_store__withdraw_facts() returns trigger
@@ -17571,7 +17305,7 @@ begin
   end if;
 end $$;
 comment on function facts.move_evidence is 'Moves the evidence of a memory to another audience: together with the fact if no '
-  'other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
+  'other memory states it, otherwise to an equal fact there or to a new one.';
 
 -- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
 -- move in opposite directions can't deadlock.
@@ -17761,8 +17495,7 @@ grant execute on function facts.max_facts_per_read, facts.check_k, facts.log_fac
 create function facts.names_of_object(object jsonb) returns text[] language sql stable parallel safe set search_path = ''
 return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}')
   else array[facts.object_text(object)] end;
-comment on function facts.names_of_object is 'Returns the forms that an object may be stored in: all names of the entity if it '
-  'is a text, otherwise the value.';
+comment on function facts.names_of_object is 'Forms that an object may be stored in: an entity''s names, or the value.';
 
 -- Takes the k most confident, and only then reorders them, so that a value never stands above one that superseded it.
 -- The audit row names the facts and leaves out their texts.
@@ -17952,8 +17685,7 @@ begin atomic
   from accessed a join locked l on l.fact_id = a.fact_id
   where f.fact_id = a.fact_id;
 end;
-comment on function facts.roll_up_fact_accesses_between is 'Adds the accesses of these transactions that are later than '
-  'era_after to access_count of the facts. roll_up_accesses() chooses the range.';
+comment on function facts.roll_up_fact_accesses_between is 'Adds accesses later than era_after to facts'' access_count.';
 
 -- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
 grant execute on function facts.roll_up_fact_accesses_between, packets.content_hash to l9_worker;
@@ -18365,9 +18097,8 @@ begin
   select r.* into relation from public.entity_relationships r where r.relationship_id = stated.relationship_id;
   return relation;
 end $$;
-comment on function graph.relate_from is 'States a relationship from a memory, for a caller who can read the memory and write in '
-  'its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Definer: callers can''t write '
-  'these tables.';
+comment on function graph.relate_from is 'States a relationship from a memory, for a caller who may read it and write in its '
+  'scope, or for a job (extracted_by its model). Definer: callers can''t write these tables.';
 
 -- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
 -- entity are refused here; relate_from() compares only the spellings.
@@ -18498,9 +18229,8 @@ begin atomic
     where e.is_decisive group by e.agent
   ) v;
 end;
-comment on function graph.combined_confidence is 'The confidence in what these relationships state together, as far as the '
-  'caller can read them: an agent counts once, in however many scopes and projects it states the same, and an administrator''s '
-  'word decides.';
+comment on function graph.combined_confidence is 'What these relationships, as far as readable, state together: one voice an '
+  'agent, an administrator''s word decides.';
 
 -- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
 -- keeps the best path to each node. The limits of edges and nodes bound every round.
@@ -18928,8 +18658,7 @@ language sql stable parallel safe set search_path = ''
 return case
   when envelope ? 'superseded_by' and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
   then identity.uuid_of(envelope ->> 'superseded_by') end;
-comment on function standing.named_successor is 'The memory that this one names as its successor with this envelope, if its kind '
-  'has successors.';
+comment on function standing.named_successor is 'The memory that one of a kind with successors names in this envelope.';
 
 create function standing.successors_by_kind(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = '' set enable_seqscan = off
@@ -18954,8 +18683,7 @@ begin atomic
   )
   select row(n.packet_id, n.successor_id, n.steps = 1, false)::standing.succession from named n where n.steps > 0;
 end;
-comment on function standing.successors_by_kind is 'The successors that memories of kinds such as decision name, and the '
-  'successors of these. as_of: as of this time.';
+comment on function standing.successors_by_kind is 'Successors named by memories such as decisions, and theirs, as of a time.';
 
 -- Takes the last value that each memory states of a subject and predicate, keeps those that are superseded, and finds
 -- a memory that states the next value.
@@ -19003,8 +18731,7 @@ begin atomic
   union all
   select f from standing.successors_by_facts(packet_ids, as_of) f;
 end;
-comment on function standing.successors is 'The memories that superseded these, directly, and those of these memories that '
-  'superseded others of them at any distance.';
+comment on function standing.successors is 'Direct successors, and those among these memories at any distance.';
 grant execute on function standing.packet_stating, standing.named_successor, standing.successors_by_kind,
   standing.successors_by_facts, standing.successors to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-standing/020-successors.sql
@@ -19102,12 +18829,10 @@ grant execute on function standing.memory_json, standing.similar_json, public.kn
 --! Included 220-search/010-limits.sql
 -- Limits that more than one function uses. Functions that only one body uses keep their numbers there.
 create function search.max_scored_rows() returns integer language sql immutable parallel safe return 2000;
-comment on function search.max_scored_rows is 'If at most this many rows match, they are scored one by one. Scoring 2,000 rows '
-  'costs as much as scanning an index of which a caller can read 2 %.';
+comment on function search.max_scored_rows is 'Up to so many matches are scored one by one: no dearer than an index scan.';
 
 create function search.max_scanned_rows() returns integer language sql immutable parallel safe return 20000;
-comment on function search.max_scanned_rows is 'Most rows that one step of a search reads before it filters them. Reading 20,000 '
-  'rows costs less than scanning a ranked index past them to find the few with a tag.';
+comment on function search.max_scanned_rows is 'Most rows that a step reads and filters: cheaper than a ranked index.';
 
 create function search.max_query_characters() returns integer language sql immutable parallel safe return 2000;
 comment on function search.max_query_characters is 'Beginning of a query whose words are used for snippets.';
@@ -19923,9 +19648,8 @@ begin
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
     '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end $$;
-comment on function search.passage_pattern is 'A regular expression that matches the words of a query in any of the languages: '
-  'words and parts of identifiers that begin like one, its symbols, and pairs of its characters in scripts without spaces. Null '
-  'if the query has no words.';
+comment on function search.passage_pattern is 'An expression for a query''s words in any of the languages, by their beginnings, '
+  'its symbols and pairs of characters; null for none.';
 
 create function search.with_written_forms(pattern text, passage text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -20163,9 +19887,8 @@ begin
   from total n;
   return answer;
 end $$;
-comment on function search.score_words is 'BM25 scores of memories (ids), and of memories together with their predecessors in '
-  'the thread (context_ids). Without weights, the memories ids are all that match the search, and words are weighed by their '
-  'rarity among these.';
+comment on function search.score_words is 'BM25 scores of memories, and with their predecessors (context_ids). Without weights, '
+  'ids are all matches, and words are weighed by rarity among them.';
 grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/090-score-words.sql
 --! Included 220-search/100-find-words.sql
@@ -20661,19 +20384,16 @@ create function search.lift_by_context(content real, context real, weight real) 
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
   else content end;
-comment on function search.lift_by_context is 'Score of a memory, given its own score and its score together with its '
-  'predecessor. A better context raises the score by weight times the difference; a worse one changes nothing.';
+comment on function search.lift_by_context is 'A score, raised by weight times the lead that its context''s has over it.';
 
 create function search.lift_by_chunk(best real, whole real, weight real) returns real
 language sql immutable parallel safe return case when whole < best then whole + weight * (best - whole) else best end;
-comment on function search.lift_by_chunk is 'Similarity of a long memory, given that of its nearest vector and that of the '
-  'memory as a whole: the nearest chunk raises the similarity of the whole by weight times the difference.';
+comment on function search.lift_by_chunk is 'A memory''s similarity, raised by weight times its nearest vector''s lead.';
 
 create function search.named_speakers(query text) returns text language sql immutable parallel safe
 return ' ' || regexp_replace(words.fold(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
   || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
-comment on function search.named_speakers is 'The words of a query between single spaces, in which is_named() looks for the name '
-  'of a speaker. Who asks for "my" own words asks for those of the user.';
+comment on function search.named_speakers is 'A query''s words between spaces, for is_named(); "my" means the user''s.';
 
 create function search.first_name_patterns(query text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
@@ -21123,8 +20843,7 @@ begin
       'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags');
   end if;
 end $$;
-comment on function search.check_search is 'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. '
-  'needs_filter: without a query there must be one.';
+comment on function search.check_search is 'Raises L9VAL or L9LIM for bad arguments. needs_filter: if there is no query.';
 
 -- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
 -- error, because nothing would be left of it.
@@ -21160,15 +20879,13 @@ begin
   request.vector := case when request.mode in ('hybrid', 'semantic') then request.vector end;
   return request;
 end $$;
-comment on function search.choose_mode is 'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there '
-  'is no vector.';
+comment on function search.choose_mode is 'The mode that a search runs in. L9VAL for semantic without a vector.';
 
 -- The first step of each operation that takes retry_for: after this answer the gateway makes another vector.
 create function search.is_stale(query_vector extensions.vector, model text, retry_for text[]) returns boolean
 language sql stable set search_path = ''
 return query_vector is not null and 'model' = any (retry_for) and model is distinct from embeddings.serving_model();
-comment on function search.is_stale is 'Whether the vector of a query is of a model that does not serve, and the caller can make '
-  'another.';
+comment on function search.is_stale is 'Whether a query''s vector is of a model that does not serve, and can be made anew.';
 
 create function search.query_languages(settings public.search_settings, language text) returns text[]
 language plpgsql stable parallel safe set search_path = '' as $$
@@ -21331,8 +21048,7 @@ begin
   where e.packet_id = more_like_this.packet_id and e.embedding_type = 'content' and e.chunk_index = 0;
   return request;
 end $$;
-comment on function search.more_like_this is 'A search for the 25 most frequent words of a memory, as they are stored, and for '
-  'its vector. Raises L9OWN if the memory does not exist or is not visible.';
+comment on function search.more_like_this is 'A search for a memory''s 25 most frequent words and its vector. Raises L9OWN.';
 grant execute on function search.more_like_this to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/190-more-like-this.sql
 --! Included 220-search/200-find-hits.sql
@@ -21623,8 +21339,7 @@ begin
   end if;
   return answer;
 end $$;
-comment on function search.find_where is 'The memories that the caller may read and whose fields satisfy a where, for lists: '
-  'through an index of one of the fields, or else by looking at each, at most at the newest 20,000.';
+comment on function search.find_where is 'Readable memories that satisfy a where, by an index or among the newest 20,000.';
 grant execute on function search.find_where to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/230-find-where.sql
 --! Included 230-find/010-find-settings.sql
@@ -22389,8 +22104,7 @@ begin
   end if;
   return ids;
 end $$;
-comment on function find.found_elsewhere is 'The memories that a search finds if conditions are left out: by one search if they '
-  'are fewer than 100, otherwise by one search for each condition.';
+comment on function find.found_elsewhere is 'Memories found without conditions: by one search if below 100, else one for each.';
 
 create function find.suggest(request search.search_request, filter find.find_filter) returns public.find_suggestion[]
 language plpgsql stable set search_path = '' as $$
@@ -24203,8 +23917,7 @@ begin atomic
   ) s
   where r.reflection_id = refresh_lesson.reflection_id returning r.*;
 end;
-comment on function reflection.refresh_lesson is 'Computes confidence, priority and counts of a lesson from its attestations: '
-  'confidence and priority from those of administrators, if there are any.';
+comment on function reflection.refresh_lesson is 'Computes a lesson from its attestations, of administrators if there are any.';
 
 create function reflection.tg_packet_store__attest_again() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -24221,9 +23934,8 @@ begin
   perform reflection.refresh_lesson(lesson_id);
   return null;
 end $$;
-comment on function reflection.tg_packet_store__attest_again is 'Starts a lesson again from the attestation of the caller that '
-  'changed its text: what others attested was another text. A caller that had attested nothing gives the default confidence and '
-  'priority. Definer: callers can''t write these tables.';
+comment on function reflection.tg_packet_store__attest_again is 'Starts a lesson with a new text again from its writer''s '
+  'attestation or, without one, by default. Definer: callers can''t write these tables.';
 
 create trigger _630_attest_again after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -25304,8 +25016,7 @@ grant execute on function public.memory_summaries_summary_text, public.memory_su
 -- and the trigger of moved memories checks them again.
 create type summaries.summary_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, branch text,
   ttl timestamptz, packet_count integer, coverage_start timestamptz, coverage_end timestamptz, sources_saved_until timestamptz);
-comment on type summaries.summary_audience is 'The audience that may read all of some memories, the branch of all of them, until '
-  'when it may, the number of these memories, when they happened and when the last of them was saved.';
+comment on type summaries.summary_audience is 'Who may read all of some memories and until when, their branch, number and times.';
 
 -- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
 -- the first expiry. The sources stay locked until the transaction ends.
@@ -25499,8 +25210,7 @@ language sql volatile set search_path = ''
 begin atomic
   select pg_advisory_xact_lock(hashtextextended(format('l9-memory summary %s %s %s', audience_id, scope_type, scope_value), 0));
 end;
-comment on function summaries.lock_summary is 'Locks the summary of a subject until the end of the transaction: of two '
-  'concurrent calls the second waits and replaces the summary of the first.';
+comment on function summaries.lock_summary is 'Of two concurrent calls the second waits, and replaces the first''s summary.';
 
 -- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
 -- summary is deleted under the caller's own policies, which refuse another agent's.
@@ -25572,8 +25282,7 @@ comment on type summaries.due_for_audience is 'A summary that is due, and the au
 
 create function summaries.summary_threshold(scope_type text) returns integer language sql immutable parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
-comment on function summaries.summary_threshold is 'The number of new memories that makes a summary due by default: task 5, '
-  'thread 10, topic 20, week 20, agent 50, project 50.';
+comment on function summaries.summary_threshold is 'How many new memories make a summary due, by scope type.';
 
 create function summaries.summary_subjects(memory public.packet_store) returns table (scope_type text, scope_value text)
 language sql immutable parallel safe
@@ -26066,9 +25775,8 @@ begin
     and u.prompt_tokens + u.completion_tokens + u.reserved_tokens + greatest(tokens, 0) <= s.tokens_per_day;
   return case when found then today end;
 end $$;
-comment on function extraction.reserve_tokens is 'Reserves the most that a call can cost and returns the day of the reservation, '
-  'for record_token_usage(). Null: the budget of the day is too small, or the tenant is inactive or has neither extraction nor '
-  'summaries enabled.';
+comment on function extraction.reserve_tokens is 'Reserves a call''s highest cost and returns the day, for record_token_usage(). '
+  'Null: no budget left, or the tenant is inactive or wants neither extraction nor summaries.';
 
 create function extraction.record_token_usage(
   tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)
@@ -26275,8 +25983,7 @@ language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q set leased_until = null where q.leased_until is not null;
 end;
-comment on function extraction.release_extraction_leases is 'Ends all leases. For the start of a process that is alone on its '
-  'database, where any lease belongs to a dead process.';
+comment on function extraction.release_extraction_leases is 'Ends all leases, at the start of the only process of a database.';
 
 create function extraction.has_due_extractions() returns boolean language sql stable set search_path = ''
 return exists (
@@ -26294,8 +26001,7 @@ begin atomic
      where u.day = (now() at time zone 'utc')::date)
   from extraction.pending_extractions q;
 end;
-comment on function extraction.extraction_backlog is 'Over all tenants: the number of waiting memories, the number given up, the '
-  'age of the oldest waiting memory in seconds, and the tokens used today.';
+comment on function extraction.extraction_backlog is 'Over all tenants: waiting, given up, seconds of the oldest, tokens today.';
 grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
   extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;
 --! EndIncluded 270-extraction/070-lease-extractions.sql
@@ -26490,8 +26196,7 @@ begin
   returning old.attempts + 1 >= max_attempts and counts_as_attempt into has_given_up;
   return coalesce(has_given_up, false);
 end $$;
-comment on function extraction.postpone_summary is 'Ends the lease of a due summary and retries it after the delay, or after a '
-  'day if that was the last attempt. Returns true if it was the last attempt.';
+comment on function extraction.postpone_summary is 'Ends a lease, due after a delay or, after the last attempt (true), a day.';
 grant execute on function extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary to l9_worker;
 --! EndIncluded 270-extraction/090-summary-leases.sql
 --! Included 270-extraction/100-store-model-summary.sql
@@ -28127,9 +27832,8 @@ begin
   return coalesce(current_setting('l9.refreshing_views', true) = 'on', false)
     and exists (select from views.memory_view_refreshes r where r.xid = pg_current_xact_id_if_assigned());
 end $$;
-comment on function views.is_refreshing_views is 'True while refresh_memory_views() runs in this transaction. During that time '
-  'policies show all rows to the owner, as whom it runs. Definer: reads the table of refreshes, which only that procedure '
-  'writes.';
+comment on function views.is_refreshing_views is 'True while refresh_memory_views() runs, which policies let read all as the '
+  'owner. Definer: reads the table of refreshes, which only that procedure writes.';
 create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select views.is_refreshing_views()));
@@ -28178,13 +27882,13 @@ create function views.combined_score_of_memory(importance_score real, "timestamp
 language sql stable parallel safe
 return 0.7 * importance_score
   + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'));
-comment on function views.combined_score_of_memory is 'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten '
-  'days). How often the memory was found or read changes nothing.';
+comment on function views.combined_score_of_memory is '0.7 × importance + 0.3 × recency, halved every ten days. Use does not '
+  'count.';
 
 create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
 language sql immutable parallel safe return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
-comment on function views.combined_score_of_fact is 'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How '
-  'often the fact was stated or read changes nothing.';
+comment on function views.combined_score_of_fact is '0.7 × confidence + 0.3 × support, 1 - 1 / n of n agents. Use does not '
+  'count.';
 --! EndIncluded 300-views/025-combined-scores.sql
 --! Included 300-views/030-agent-recent-important.sql
 -- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read

@@ -24,7 +24,6 @@ return (
 comment on function identity.is_blank is 'True if a text has nothing that can be seen.';
 comment on function identity.given_text is 'The text, or null if it is blank: an optional text that is blank was left out.';
 comment on function identity.given_list is 'The list, or null if it is empty: an optional list that is empty was left out.';
-comment on function identity.given_object is 'The object without its fields that are null, an empty list or a blank text: those '
-  'were left out. Null if none is left.';
+comment on function identity.given_object is 'The object without fields that are null, an empty list or a blank text.';
 grant execute on function identity.is_blank, identity.given_text, identity.given_list, identity.given_object to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;

@@ -10,15 +10,13 @@ begin
   end if;
   return value::numeric = value::text::double precision::text::numeric;
 end $$;
-comment on function identity.is_exact_number is 'True if a double, which is what JavaScript and most other readers of JSON have, '
-  'holds exactly this number.';
+comment on function identity.is_exact_number is 'True if a double, which most readers of JSON have, holds this number.';
 
 create function identity.may_hold_long_number(document text) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return document ~ '[0-9][0-9.]{15}';
-comment on function identity.may_hold_long_number is 'True if a document may hold a number that a double does not hold exactly. '
-  'Up to 15 digits are always exact, so most documents are not looked through.';
+comment on function identity.may_hold_long_number is 'False if no number has more than 15 digits, which are always exact.';
 
 create function identity.check_numbers(value jsonb, field text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -31,7 +29,6 @@ begin
         field));
   end if;
 end $$;
-comment on function identity.check_numbers is 'Raises L9VAL for this field if the value holds a number that its readers would '
-  'change, because a double does not hold it exactly.';
+comment on function identity.check_numbers is 'Raises L9VAL for this field if a double does not hold one of its numbers.';
 grant execute on function identity.is_exact_number, identity.may_hold_long_number, identity.check_numbers to l9_agent, l9_admin,
   l9_platform_admin, l9_worker;

@@ -3,33 +3,28 @@
 
 create function identity.is_identifier(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
-comment on function identity.is_identifier is 'True if the value can name a tenant or a scope: 1 to 63 lower-case letters, '
-  'digits, - and _. Null for null.';
+comment on function identity.is_identifier is 'True if the value can name a tenant or a scope. Null for null.';
 
 create function identity.is_display_name(value text, max_length integer) returns boolean language sql immutable parallel safe
 return value ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]*[^[:cntrl:][:space:]])?$' and pg_catalog.char_length(value) <= max_length;
-comment on function identity.is_display_name is 'True if the value can be shown as a name: 1 to max_length characters, no '
-  'control characters, no leading or trailing white space. Null for null.';
+comment on function identity.is_display_name is 'True if the value can be shown as a name. Null for null.';
 
 create function identity.is_caller_name(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
-comment on function identity.is_caller_name is 'True if the value can name a caller: 1 to 63 letters, digits, ., _ and -. Null '
-  'for null.';
+comment on function identity.is_caller_name is 'True if the value can name a caller. Null for null.';
 
 create function identity.is_project_id(value text) returns boolean
 language sql immutable parallel safe
 -- The length by itself: {1,200} would make 200 states of the expression, which take 30 times as long.
 return value ~ '^[A-Za-z0-9._/@:+-]+$' and pg_catalog.char_length(value) <= 200;
-comment on function identity.is_project_id is 'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null '
-  'for null.';
+comment on function identity.is_project_id is 'True if the value can name a project. Null for null.';
 
 create function identity.is_branch(value text) returns boolean
 language sql immutable parallel safe
 -- As `git check-ref-format --branch` has it.
 return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]'
   and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
-comment on function identity.is_branch is 'True if the value can name a branch: 1 to 255 characters that Git allows as the name '
-  'of one. Null for null.';
+comment on function identity.is_branch is 'True if the value can name a branch, as Git has it. Null for null.';
 
 create function identity.caller_roles() returns text[] language sql immutable parallel safe
 return array['l9_agent', 'l9_admin', 'l9_platform_admin'];

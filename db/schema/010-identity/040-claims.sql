@@ -21,8 +21,7 @@ return case pg_catalog.current_setting('role')
   when 'none' then session_user::text
   else pg_catalog.current_setting('role')
 end;
-comment on function identity.current_role_name is 'Role that the session has taken. Unlike current_user, it is the caller''s '
-  'role inside a definer function too.';
+comment on function identity.current_role_name is 'The role that the session has taken, inside a definer function too.';
 
 create function identity.intersect_scopes(list text[], claimed text[]) returns text[]
 language sql immutable parallel safe set search_path = ''

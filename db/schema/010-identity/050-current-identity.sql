@@ -4,8 +4,7 @@
 create type identity.identity as (
   tenant_id uuid, org_id uuid, user_id uuid, caller text, creator text, source text, agent text, role text,
   readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean);
-comment on type identity.identity is 'The caller of this transaction and its permissions, after its claims were limited by the '
-  'actor''s row.';
+comment on type identity.identity is 'The caller of this transaction, and what its claims and the actor''s row permit.';
 
 -- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
 -- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).

@@ -25,18 +25,15 @@ comment on function identity.current_creator is 'The value of metadata.creator i
 
 create function identity.current_scopes() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).readable_scopes, '{}');
-comment on function identity.current_scopes is 'Scopes that the caller can read: both claimed and registered. Empty without an '
-  'identity.';
+comment on function identity.current_scopes is 'Scopes that the caller can read; empty without an identity.';
 
 create function identity.current_writable_scopes() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).writable_scopes, '{}');
-comment on function identity.current_writable_scopes is 'Scopes that the caller can write: both claimed and registered. Empty '
-  'without an identity.';
+comment on function identity.current_writable_scopes is 'Scopes that the caller can write; empty without an identity.';
 
 create function identity.current_projects() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).projects, '{}');
-comment on function identity.current_projects is 'Projects that the caller can work in; {*} means every project. Empty without '
-  'an identity.';
+comment on function identity.current_projects is 'Projects that the caller can work in; {*} is all, {} none.';
 
 -- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
 create function identity.has_every_project() returns boolean language sql stable parallel safe

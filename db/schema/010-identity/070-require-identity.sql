@@ -23,6 +23,5 @@ begin
   end if;
   return me;
 end $$;
-comment on function identity.require_admin is 'Returns current_identity() if the caller is an administrator; else raises L9AUT '
-  '(no identity) or L9SCP (another role).';
+comment on function identity.require_admin is 'current_identity() of an administrator; else raises L9AUT or L9SCP.';
 grant execute on function identity.require_identity, identity.require_admin to l9_agent, l9_admin, l9_platform_admin, l9_worker;

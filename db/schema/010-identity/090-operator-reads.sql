@@ -13,8 +13,7 @@ begin
   perform audit.write_audit('READ', table_name, details => '{"reader": "operator"}');
   return true;
 end $$;
-comment on function identity.allow_and_audit_operator_read is 'Returns true if the caller is an active platform admin, and then '
-  'writes an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table '
-  'that it reads. Raises in a read-only transaction, because the read could not be audited. It calls audit.write_audit(), which '
-  'a later chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
+comment on function identity.allow_and_audit_operator_read is 'True if the caller is an active platform admin, and then writes '
+  'an audit row READ. Policies for l9_platform_admin call it inside (select …), so each query writes one row per table that it '
+  'reads. Raises in a read-only transaction, because the read could not be audited. Definer: writes audit_log.';
 grant execute on function identity.allow_and_audit_operator_read to l9_platform_admin;

@@ -20,8 +20,7 @@ begin
   left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
   where a.tenant_id = refresh_active_actors.tenant_id and a.is_active group by a.tenant_id, a.caller;
 end $$;
-comment on function identity.refresh_active_actors is 'Recomputes the rows of a tenant in active_actors. Not executable by '
-  'callers.';
+comment on function identity.refresh_active_actors is 'Recomputes the rows of a tenant in active_actors.';
 
 create function identity.tg__refresh_active_actors() returns trigger
 language plpgsql security definer set search_path = '' as $$

@@ -2,8 +2,7 @@
 
 create function identity.is_call_limit(calls integer) returns boolean language sql immutable parallel safe set search_path = ''
 return calls between 1 and 100000000;
-comment on function identity.is_call_limit is 'True if an actor or tenant may be limited to this number of calls a minute: from '
-  '1 to 100,000,000.';
+comment on function identity.is_call_limit is 'True if an actor or tenant may be limited to so many calls a minute.';
 
 create table public.tenants (
   tenant_id uuid primary key default uuidv7(),

@@ -17,4 +17,4 @@ return coalesce((
   where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
   row(1, 1, 1, 'critical')::identity.bounds);
 comment on function identity.bounds_of is 'The bounds of the actor that writes under this creator name. A name without an actor, '
-  'such as job, has the greatest bounds. Definer: agents read no row of actors but their own. Not executable by callers.';
+  'such as job, has the greatest bounds. Definer: agents read no row of actors but their own.';

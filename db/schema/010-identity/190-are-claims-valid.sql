@@ -18,5 +18,4 @@ return
       and (k.tool_sets is null
         or nullif(pg_catalog.current_setting('l9.tool_set', true), '') = any (k.tool_sets))));
 comment on function identity.are_claims_valid is 'True if the org and user (if registered) are active and match, and the API key '
-  'belongs to the caller and is neither revoked nor expired nor cut down to other tool sets than that of l9.tool_set, the tool '
-  'being called. Definer: reads identity tables. Not executable by callers.';
+  'is the caller''s, valid, and for the set of the tool that is called (l9.tool_set). Definer: reads identity tables.';

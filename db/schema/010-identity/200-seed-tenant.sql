@@ -14,8 +14,7 @@ begin atomic
     (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}',
       '{developer,global}', false);
 end;
-comment on function identity.seed_tenant is 'Inserts what every new tenant has: the scopes developer, l-private and global, and '
-  'the actors L and C.';
+comment on function identity.seed_tenant is 'Inserts the scopes and actors that every new tenant has.';
 
 insert into public.tenants (tenant_id, name) values (identity.default_tenant_id(), 'default');
 

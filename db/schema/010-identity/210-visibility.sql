@@ -5,40 +5,34 @@
 create function identity.project_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(project_id is null or (select identity.has_every_project())
       or project_id = any ((select identity.current_projects())::text[]))$sql$;
-comment on function identity.project_condition is 'The text of a policy condition: the row belongs to no project, or to one that '
-  'the caller may work in. Used by migrations only.';
+comment on function identity.project_condition is 'A policy condition: the row''s project, if any, is one of the caller''s.';
 
 create function identity.reader_condition() returns text language sql immutable parallel safe set search_path = ''
 return 'scope = any ((select identity.current_scopes())::text[]) and ' || identity.project_condition();
-comment on function identity.reader_condition is 'The text of a policy condition: the caller may read the scope and the project '
-  'of the row. Used by migrations only.';
+comment on function identity.reader_condition is 'A policy condition: the caller may read the row''s scope and project.';
 
 create function identity.writer_condition() returns text language sql immutable parallel safe set search_path = ''
 return 'scope = any ((select identity.current_writable_scopes())::text[]) and ' || identity.project_condition();
-comment on function identity.writer_condition is 'The text of a policy condition: the caller may write the scope and the project '
-  'of the row. Used by migrations only.';
+comment on function identity.writer_condition is 'A policy condition: the caller may write the row''s scope and project.';
 
 create function identity.owner_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(org_id is null or org_id = (select identity.current_org_id()))
       and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
-comment on function identity.owner_condition is 'The text of a policy condition: the row belongs to the org and the user that '
-  'the caller acts for, or to no org or user. Used by migrations only.';
+comment on function identity.owner_condition is 'A policy condition: the row''s org and user are the caller''s, or null.';
 
 create function identity.definer_condition() returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
       and %s
       and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(),
       identity.owner_condition());
-comment on function identity.definer_condition is 'The text of a policy condition for functions of the owner: the agent or admin '
-  'that called the function may read the row. Used by migrations only.';
+comment on function identity.definer_condition is 'For policies of the owner: the agent or admin that called may read the row.';
 
 create function identity.searcher_condition(table_name text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$case (select identity.current_role_name())
       when 'l9_platform_admin' then (select identity.allow_and_audit_operator_read(%L))
       else %s end$sql$, table_name, identity.definer_condition());
-comment on function identity.searcher_condition is 'The text of a policy condition for functions of l9_searcher: the agent, '
-  'admin or operator that called the function may read the row. Used by migrations only.';
+comment on function identity.searcher_condition is 'For policies of l9_searcher: whoever called may read the row.';
 
 -- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are
 -- protected alike.
@@ -91,16 +85,14 @@ begin
 end $$;
 comment on procedure identity.protect_like_memories is 'Enables and forces row-level security on a table with the columns '
   'tenant_id, org_id, user_id, project_id and scope (and ttl, where rows expire), and creates the policies that decide who sees '
-  'a memory: tenant_isolation, org_isolation, user_visibility, scope_access, admin_override, platform_override. The names that '
-  'rows are grouped by get no planner statistics. noun: what a row is, for the comments. is_writable: agents and admins may also '
-  'write rows of scopes that they may write. A table that differs from memories alters the policy after this call. Used by '
-  'migrations only.';
+  'a memory. The names that rows are grouped by get no planner statistics. noun: what a row is, for the comments. is_writable: '
+  'agents and admins may also write rows of scopes that they may write. A table that differs from memories alters the policy '
+  'after this call.';
 
 -- Inlined into the query that calls it: hence no `set search_path`; the body is parsed here, once, with all names resolved.
 create function identity.has_project(me identity.identity, project_id text) returns boolean language sql immutable parallel safe
 return project_id is null or '*' = any ((me).projects) or project_id = any ((me).projects);
-comment on function identity.has_project is 'True if a row of this project (null: of no project) lies within the projects of the '
-  'caller.';
+comment on function identity.has_project is 'True if a row of this project, or of none, lies within the caller''s projects.';
 
 create function identity.may_read(
   me identity.identity, tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text) returns boolean
@@ -110,15 +102,13 @@ return tenant_id = (me).tenant_id
   and identity.has_project(me, project_id)
   and ((me).role = 'l9_admin'
     or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
-comment on function identity.may_read is 'True if an agent or admin may read a row that belongs to this tenant, org, user, '
-  'project and scope: the rule of protect_like_memories() as a function. The expiry of the row is for the caller of this '
-  'function to check.';
+comment on function identity.may_read is 'True if an agent or admin may read a row of this tenant, org, user, project and scope: '
+  'the rule of protect_like_memories() as a function. The caller of this function checks the expiry.';
 
 create function identity.may_write(me identity.identity, project_id text, scope text) returns boolean
 language sql immutable parallel safe
 return scope = any ((me).writable_scopes)
   and identity.has_project(me, project_id);
-comment on function identity.may_write is 'True if the claims of the caller allow it to write in this project (null: none) and '
-  'scope.';
+comment on function identity.may_write is 'True if the claims let the caller write in this project (null: none) and scope.';
 grant execute on function identity.has_project, identity.may_read, identity.may_write to l9_agent, l9_admin, l9_platform_admin,
   l9_worker;

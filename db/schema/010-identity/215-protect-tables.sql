@@ -30,7 +30,7 @@ end $$;
 comment on procedure identity.protect_tenant_rows is 'Enables and forces row-level security on settings or a list of a tenant: '
   'each caller reads the rows of its tenant, and functions of the owner write them. readers, writers: sentences on why and by '
   'whom, for the comments of the policies. has_built_in: rows without a tenant belong to all, and operators read those of all '
-  'tenants. Used by migrations only.';
+  'tenants.';
 
 create procedure identity.keep_private(target regclass, functions text default null, jobs text default null)
 language plpgsql set search_path = '' as $$
@@ -46,5 +46,4 @@ begin
   end if;
 end $$;
 comment on procedure identity.keep_private is 'Enables and forces row-level security on a table that no caller reads. functions, '
-  'jobs: what functions of the owner, or background jobs, do with its rows; null if they may not touch it. Used by migrations '
-  'only.';
+  'jobs: what functions of the owner, or background jobs, do with its rows; null if they may not touch it.';

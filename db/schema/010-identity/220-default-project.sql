@@ -18,9 +18,8 @@ begin
     select a.default_project from public.actors a
     where a.tenant_id = me.tenant_id and a.caller = me.caller and identity.has_project(me, a.default_project));
 end $$;
-comment on function identity.default_project is 'The project of what the caller saves without naming one: the claim '
-  'default_project (of its key, its token or its working copy), its only project, or the default of its actor, if it may work in '
-  'that project; null if there is none. Definer: reads actors.';
+comment on function identity.default_project is 'The project of what the caller saves without naming one: its claim '
+  'default_project, its only project, or its actor''s default, if it may work in it; else null. Definer: reads actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
 
 create function identity.default_branch(project_id text) returns text
@@ -32,7 +31,6 @@ begin
   return case when project_id is null or claimed is null then null
     when identity.is_branch(claimed) and coalesce(identity.default_project() = project_id, true) then claimed end;
 end $$;
-comment on function identity.default_branch is 'The branch of what the caller saves in this project without naming one: the '
-  'claim default_branch (of its working copy). It applies to the caller''s default project, or to every project if there is no '
-  'default one. Null means every branch.';
+comment on function identity.default_branch is 'The branch of what the caller saves in this project without naming one, by the '
+  'claim default_branch: of the default project or, without one, of every project. Null means every branch.';
 grant execute on function identity.default_branch to l9_agent, l9_admin;

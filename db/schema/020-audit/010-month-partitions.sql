@@ -37,14 +37,12 @@ begin
     else format('for values from (%L) to (%L)', from_time, until_time) end;
 end $$;
 comment on function audit.add_partition is 'Creates a partition with row-level security, no grants, and the statement triggers '
-  'and unsampled columns of its parent, then attaches it. Without times it creates the default partition. Not executable by '
-  'callers.';
+  'and unsampled columns of its parent, then attaches it. Without times: the default partition.';
 
 create function audit.partition_name(parent regclass, month timestamptz) returns text
 language sql stable set search_path = '' set timezone = 'UTC'
 return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
-comment on function audit.partition_name is 'Name, in the schema partitions, of the partition of a table for the month of this '
-  'time (in UTC).';
+comment on function audit.partition_name is 'The name of the partition of a table for the month of this time, in UTC.';
 
 -- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
 -- partition.
@@ -110,8 +108,7 @@ begin
   end if;
   return partition;
 end $$;
-comment on function audit.require_past_partition is 'Returns the name of the partition of a month that is over. Raises L9VAL if '
-  'the table has no such partition or the month is not over, and L9AUT for an operator without an identity. Not executable by '
-  'callers: the functions that detach and drop partitions call it.';
+comment on function audit.require_past_partition is 'The partition of a month that is over. Raises L9VAL if there is none or the '
+  'month is not over, and L9AUT for an operator without an identity.';
 grant execute on function audit.create_month_partitions to l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.

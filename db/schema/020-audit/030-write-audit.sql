@@ -4,8 +4,7 @@
 -- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool() returns text language sql stable parallel safe
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
-comment on function audit.current_tool is 'Tool, query or mutation that the gateway says it is running; sql in a database '
-  'session.';
+comment on function audit.current_tool is 'The tool, query or mutation that the gateway runs; sql in a database session.';
 
 -- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
 create function audit.reference(correlation_id text, session_id text, trace_id text) returns jsonb
@@ -14,8 +13,7 @@ return case when coalesce(correlation_id, session_id, trace_id) is null then '{}
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
     'correlation_id', pg_catalog.left(correlation_id, 200), 'session_id', pg_catalog.left(session_id, 200),
     'trace_id', pg_catalog.left(trace_id, 200))) end;
-comment on function audit.reference is 'The references of a call or a row as the details of an audit row hold them: those that '
-  'are not null.';
+comment on function audit.reference is 'The references of a call or row, without nulls, for the details of an audit row.';
 
 -- The chapter of secrets comes later, because its tables are audited: plpgsql looks its functions up when it runs.
 create function audit.as_kept(named jsonb, tenant_id uuid) returns jsonb
@@ -27,9 +25,8 @@ begin
   return case when secrets.needs_look(named::text, own_test, false)
     then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
 end $$;
-comment on function audit.as_kept is 'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool '
-  'and references, with each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the '
-  'owner call it.';
+comment on function audit.as_kept is 'What a caller named in a call (project, scope, filters, tool, references), with each '
+  'secret replaced, whatever the tenant does with secrets.';
 
 create function audit.actor_of(me identity.identity) returns jsonb
 language sql stable parallel safe set search_path = ''
@@ -87,7 +84,7 @@ begin atomic
   select audit.add_audit_row(uuidv7(), operation, table_name, row_id, project_id, scope, details, sqlstate);
 end;
 comment on function audit.write_audit is 'Inserts an audit row about the current caller, whose name overrides any caller in '
-  'details. Definer: callers cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
+  'details. Definer: callers cannot insert into audit_log.';
 
 create function audit.write_audit_of_tenant(
   tenant_id uuid, operation text, table_name text, row_id uuid default null, project_id text default null,
@@ -100,8 +97,7 @@ begin atomic
     write_audit_of_tenant.tenant_id, write_audit_of_tenant.project_id, write_audit_of_tenant.scope,
     coalesce(write_audit_of_tenant.details, '{}') || audit.audit_actor());
 end;
-comment on function audit.write_audit_of_tenant is 'Like write_audit(), but the audit row belongs to the given tenant: for jobs, '
-  'which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not '
-  'executable by callers.';
+comment on function audit.write_audit_of_tenant is 'Like write_audit(), but for the given tenant: for jobs, which have no '
+  'tenant, and for operators. Definer: callers cannot insert into audit_log.';
 grant execute on function audit.current_tool to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.

@@ -8,8 +8,7 @@ begin atomic
   from public.tenants t
   where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
 end;
-comment on function audit.keep_query_text is 'Stores the text of a search if the caller''s tenant keeps these texts. Not '
-  'executable by callers: audit_read() calls it.';
+comment on function audit.keep_query_text is 'Stores the text of a search if the caller''s tenant keeps these texts.';
 
 -- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(

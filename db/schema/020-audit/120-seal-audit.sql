@@ -55,8 +55,7 @@ begin
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
 end $$;
 comment on function audit.seal_audit_until is 'Adds one seal, in order, over the unsealed rows of transactions before the '
-  'horizon; returns the number of rows, 0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not '
-  'executable by callers: seal_audit() computes the horizon.';
+  'horizon; returns their number. Definer: reads audit_log, writes audit_seals.';
 
 create function audit.seal_audit(max_rows integer default 10000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -83,8 +82,7 @@ begin atomic
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity'))
     or exists (select from last where last.to_xid > pg_snapshot_xmax(pg_current_snapshot()));
 end;
-comment on function audit.is_audit_unsealed is 'True if there may be rows to seal; it is cheap, for a job that calls it often. '
-  'Definer: jobs cannot read audit_log.';
+comment on function audit.is_audit_unsealed is 'True if there may be rows to seal. Definer: jobs cannot read audit_log.';
 
 create function audit.audit_backlog() returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
 language sql stable security definer set search_path = ''

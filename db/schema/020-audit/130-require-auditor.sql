@@ -15,4 +15,4 @@ begin
   return me;
 end $$;
 comment on function audit.require_auditor is 'Returns the identity of an admin or operator, or of a DBA in psql, who may have '
-  'none; else raises L9AUT or L9SCP. function_name begins the error text. Not executable by callers.';
+  'none; else raises L9AUT or L9SCP. function_name begins the error text.';

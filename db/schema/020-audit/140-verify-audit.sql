@@ -85,8 +85,7 @@ begin
     broken_row := null;
   end if;
 end $$;
-comment on function audit.audit_seal_problem is 'Compares a seal with its own hash and with its rows. reason is null if nothing '
-  'is wrong.';
+comment on function audit.audit_seal_problem is 'Compares a seal with its hash and rows; reason is null if both are right.';
 
 -- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
 -- that is broken.

@@ -19,8 +19,7 @@ begin
   end if;
   perform audit.write_audit('EXPORT', 'audit_log', details => details - 'org_id' - 'user_id');
 end $$;
-comment on function audit.audit_export is 'Audits an export of the audit log by the current caller. Definer: writes audit_log. '
-  'An admin can only add rows about itself.';
+comment on function audit.audit_export is 'Audits an export by the caller. Definer: writes audit_log, about the caller alone.';
 
 -- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(

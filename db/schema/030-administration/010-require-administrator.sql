@@ -77,5 +77,4 @@ begin
       'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
 end $$;
-comment on function administration.require_whole_token is 'Raises L9SCP if the administrator''s token is limited: the change '
-  'would affect more than its scopes and projects.';
+comment on function administration.require_whole_token is 'Raises L9SCP if the token is limited: the change would exceed it.';

@@ -23,8 +23,7 @@ begin
     perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it');
   end if;
 end $$;
-comment on function administration.check_grantable is 'Raises L9SCP unless the administrator has all of these permissions '
-  'itself.';
+comment on function administration.check_grantable is 'Raises L9SCP unless the administrator has these permissions itself.';
 
 create function administration.check_scope_list(tenant_id uuid, field text, list text[]) returns text[]
 language plpgsql stable set search_path = '' as $$

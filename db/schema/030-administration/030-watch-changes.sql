@@ -25,8 +25,7 @@ begin
         or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
 end $$;
-comment on function administration.tg__audit_identity is 'Audits a row that was inserted or updated: its key columns, and those '
-  'of the named columns that changed.';
+comment on function administration.tg__audit_identity is 'Audits a written row: its keys, and the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
   for each row execute function administration.tg__audit_identity(
@@ -48,8 +47,7 @@ create trigger _500_audit after insert or update on public.api_keys
 
 create function administration.notified_channels() returns text[] language sql stable set search_path = ''
 return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
-comment on function administration.notified_channels is 'The channels that this transaction notifies when it commits, so that '
-  'the gateway that makes a change need not wait for its own notification.';
+comment on function administration.notified_channels is 'The channels that this transaction notifies: its gateway need not wait.';
 grant execute on function administration.notified_channels to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function administration.tg__notify() returns trigger
@@ -61,8 +59,7 @@ begin
     from unnest(administration.notified_channels() || tg_argv[0]) as c (name)), true);
   return null;
 end $$;
-comment on function administration.tg__notify is 'Tells the running gateways, on the channel given as argument, to reload what '
-  'they cache. The notification has no payload.';
+comment on function administration.tg__notify is 'Tells the gateways, on the channel given, to reload what they cache.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');

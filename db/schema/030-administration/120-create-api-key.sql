@@ -25,8 +25,7 @@ return administration.check_grantable(
     else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).writable_scopes))
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
-comment on function administration.check_key_grantable is 'Raises L9SCP unless the administrator has all permissions of a key of '
-  'this actor with these limits.';
+comment on function administration.check_key_grantable is 'Raises L9SCP unless the administrator could do all that this key can.';
 
 -- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(

@@ -10,9 +10,8 @@ begin atomic
   select 'table', coalesce(sum(t.heap_blks_hit), 0)::bigint, coalesce(sum(t.heap_blks_read), 0)::bigint
   from pg_catalog.pg_statio_user_tables t;
 end;
-comment on function administration.block_reads is 'How many blocks of indexes and of tables were found in the page cache of '
-  'PostgreSQL, and how many had to be read, since its statistics were reset. Definer: counters that tell about hidden rows are '
-  'revoked from every role but the owner.';
+comment on function administration.block_reads is 'Blocks of indexes and tables found in PostgreSQL''s page cache and those '
+  'read, since the last reset. Definer: counters that tell about hidden rows are revoked from every role but the owner.';
 
 create function administration.table_sizes() returns table (table_name text, table_bytes bigint, index_bytes bigint)
 language sql stable security definer set search_path = ''

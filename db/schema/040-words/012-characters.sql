@@ -6,8 +6,7 @@ language sql immutable parallel safe
 -- Soft hyphen; grapheme joiner; marks of direction; vowel separators and selectors of Mongolian; zero-width space, non-joiner
 -- and joiner; word joiner and invisible operators; variation selectors; byte order mark; tags.
 return '\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff';
-comment on function words.invisible_characters is 'Characters without a shape that stand within words, for use within the '
-  'brackets of a regular expression.';
+comment on function words.invisible_characters is 'Characters without a shape, for the brackets of a regular expression.';
 
 create function words.without_invisible(content text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -22,8 +21,7 @@ language sql immutable parallel safe
 return '\u00a2-\u00a5\u00a7\u00a9\u00ae\u00b0\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2117\u2120-\u2122'
   '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d'
   '\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
-comment on function words.symbol_characters is 'Characters that are words of their own, such as emoji, for use within the '
-  'brackets of a regular expression.';
+comment on function words.symbol_characters is 'Characters that are words, as emoji, for the brackets of an expression.';
 
 create function words.symbols(content text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
@@ -42,8 +40,7 @@ return array(
   select p.symbol from plain p
   union
   select part.symbol from plain p cross join lateral pg_catalog.string_to_table(p.symbol, U&'\200D') as part (symbol));
-comment on function words.symbols is 'The different symbols of a text as words: as they are written without variation selectors, '
-  'without the colors of skins, and the parts of those that are joined from several.';
+comment on function words.symbols is 'The symbols of a text, without variants and colors of skins, and the parts of joined ones.';
 
 create function words.cleaned(content text) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -57,7 +54,6 @@ begin
   -- Full-width letters and ligatures become plain letters, and an accent that is a character of its own joins its letter.
   return case when octet_length(content) = length(content) then content else normalize(content, nfkc) end;
 end $$;
-comment on function words.cleaned is 'A text that is not ASCII without what is no letter and no digit of a word: invisible '
-  'characters, symbols, dashes and quotation marks.';
+comment on function words.cleaned is 'A text without what is no letter and no digit of a word, if it is not ASCII.';
 grant execute on function words.invisible_characters, words.without_invisible, words.symbol_characters, words.symbols,
   words.cleaned to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -59,6 +59,5 @@ begin atomic
     as w (written, plain, folded)
   where f.once <> f.spelt and w.plain <> w.folded;
 end;
-comment on function words.plain_forms is 'The words of a text that have plain forms, in lower case, with each of these: both '
-  'forms of fold().';
+comment on function words.plain_forms is 'The words of a text that have plain forms, lower-case, with both of fold().';
 grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -5,8 +5,7 @@
 create function words.has_identifiers(content text) returns boolean language sql immutable parallel safe strict
 return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]'
   '|<[A-Za-z/]|[A-Za-z](\+\+|#)';
-comment on function words.has_identifiers is 'True if a text contains anything that separate_identifiers(), split_camel_case() '
-  'or whole_identifiers() works on.';
+comment on function words.has_identifiers is 'True if a text has something for the functions of identifiers.';
 
 create function words.separate_identifiers(content text) returns text
 language sql immutable parallel safe strict set search_path = ''
@@ -19,8 +18,7 @@ return pg_catalog.regexp_replace(
   else content end,
   -- It would also take a/b for a file, a:b for an address and <b> for a tag, and keep each as one word or none.
   '[_/:@#\\<>]+', ' ', 'g');
-comment on function words.separate_identifiers is 'A text with spaces between the parts of its paths, qualified names, addresses '
-  'and ticket ids.';
+comment on function words.separate_identifiers is 'A text with spaces between the parts of paths, names and ticket ids.';
 
 create function words.split_camel_case(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.regexp_replace(

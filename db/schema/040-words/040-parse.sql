@@ -22,8 +22,7 @@ begin
     || array_to_tsvector(words.whole_identifiers(content))
     || case when split = separated then '' else strip(to_tsvector(config, words.to_lower(separated, is_ascii))) end;
 end $$;
-comment on function words.stems is 'The stems of the words of a cleaned() text, the parts of its identifiers, and the '
-  'identifiers as a whole.';
+comment on function words.stems is 'The stems of a cleaned() text''s words, its identifiers and their parts.';
 
 create function words.parse(content text, language text, is_query boolean) returns tsvector
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -52,7 +51,6 @@ begin
     || case when plain is null then '' else strip(words.stems(plain, language)) end
     || array_to_tsvector(symbols);
 end $$;
-comment on function words.parse is 'The words of a text of at most max_piece_characters() characters: stems() of its words and '
-  'of their plain_forms(), its symbols, and pairs of characters of scripts without spaces. For a query, single characters are '
-  'left out where there are pairs.';
+comment on function words.parse is 'The words of a text of at most max_piece_characters(): stems() of words and plain_forms(), '
+  'symbols, and pairs of characters. For a query, no single characters where there are pairs.';
 grant execute on function words.stems, words.parse to l9_agent, l9_admin, l9_platform_admin, l9_worker;

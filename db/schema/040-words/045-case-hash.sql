@@ -16,15 +16,13 @@ return
   || '|^[^A-Za-z]*[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]'
   || '|[lL]|[nN]))(?:[^A-Za-z0-9]|$)'
   || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-comment on function words.telling_case is 'A regular expression for what stands between two spaces, true if its case tells: '
-  'options, variables, paths, identifiers, numbers with units.';
+comment on function words.telling_case is 'A regular expression for what is told by its case between two spaces.';
 
 create function words.may_tell_case() returns text language sql immutable parallel safe
 return '[_`$%\\/=]|-[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]'
   || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])'
   || '(?:[^A-Za-z0-9]|$)|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-comment on function words.may_tell_case is 'A regular expression for texts that may hold something of telling_case(). It is '
-  'false for most prose, in a tenth of the time.';
+comment on function words.may_tell_case is 'A quick expression for texts that may match telling_case(); most prose doesn''t.';
 
 create function words.telling_lines(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return (
@@ -46,8 +44,7 @@ return (
   select pg_catalog.string_agg(case when m.is_indented then m.line else '.' || m.line end, E'\n' order by m.n)
   from marked m
   where m.is_code or m.follows_code);
-comment on function words.telling_lines is 'The lines of the indented blocks of a text, each with the lines before and after it, '
-  'as they are written; null if there is none.';
+comment on function words.telling_lines is 'The lines of indented blocks and those around them, as written; null for none.';
 
 create function words.case_hash(content text) returns bytea
 language plpgsql immutable parallel safe strict set search_path = '' as $$

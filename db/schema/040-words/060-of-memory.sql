@@ -2,12 +2,10 @@
 -- that look at earlier versions.
 
 create function words.max_piece_characters() returns integer language sql immutable parallel safe return 8192;
-comment on function words.max_piece_characters is 'How many characters are parsed into words at once: a longer text may have '
-  'more words than fit into one tsvector.';
+comment on function words.max_piece_characters is 'How many characters are parsed at once, to fit into one tsvector.';
 
 create function words.max_lexemes() returns integer language sql immutable parallel safe return 25000;
-comment on function words.max_lexemes is 'When to leave out the rest of a long content: once it has this many different words. '
-  'words.index_text() of 46,000 would not fit into one tsvector.';
+comment on function words.max_lexemes is 'With so many words, a content''s rest is left out: more would not fit a tsvector.';
 
 create function words.max_word_bytes() returns integer language sql immutable parallel safe return 2000;
 comment on function words.max_word_bytes is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';

@@ -19,8 +19,7 @@ return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query
   cross join lateral pg_catalog.unnest(words.of_query(query, l.language)) with ordinality as w (lexeme, place)
   group by w.lexeme order by min(w.place), w.lexeme collate "C")
 end;
-comment on function words.of_query_in is 'The words of a query in each of several languages, so that it matches memories in any '
-  'of them.';
+comment on function words.of_query_in is 'The words of a query in each of several languages, to match memories in any.';
 
 create function words.forms_in_query(query text, languages text[]) returns table (lexeme text, forms text[])
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning

@@ -23,6 +23,5 @@ comment on function words.index_text is 'The text that a BM25 index with text_co
 create function words.length(words tsvector) returns integer language sql immutable parallel safe set search_path = ''
 return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer
   from pg_catalog.unnest(length.words) as w);
-comment on function words.length is 'How many words a text has, stop words excepted. Words without positions, such as those of '
-  'the date, count once, as they do in a search.';
+comment on function words.length is 'How many words a text has, without stop words; those without positions count once.';
 grant execute on function words.index_token, words.index_text, words.length to l9_agent, l9_admin, l9_platform_admin, l9_worker;

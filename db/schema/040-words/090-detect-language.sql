@@ -11,8 +11,7 @@ return case language
   when 'tamil' then '[\u0b80-\u0bff]'
   when 'yiddish' then '[\u0590-\u05ff]'
 end;
-comment on function words.script_of is 'A regular expression for the letters of a language that is always written in a script of '
-  'its own; null for the others.';
+comment on function words.script_of is 'A regular expression for a language''s own script; null if it shares one.';
 
 create function words.detect_language(content text, languages text[]) returns text
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
@@ -28,6 +27,5 @@ return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
     l.place
   limit 1)
 end;
-comment on function words.detect_language is 'That one of the languages in which a text is probably written: by its script, then '
-  'by its stop words; the first one if both leave it open.';
+comment on function words.detect_language is 'The probable language of a text, by script, then stop words; else the first one.';
 grant execute on function words.script_of, words.detect_language to l9_agent, l9_admin, l9_platform_admin, l9_worker;

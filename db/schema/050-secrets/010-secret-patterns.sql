@@ -2,13 +2,11 @@
 -- find_in_text() and redact_text() compare texts with them.
 
 create function secrets.max_expression_bytes() returns integer language sql immutable parallel safe return 2000;
-comment on function secrets.max_expression_bytes is 'The longest regular expression of a tenant''s pattern or exception, in '
-  'bytes.';
+comment on function secrets.max_expression_bytes is 'The longest regular expression of a tenant''s pattern, in bytes.';
 
 create function secrets.is_pattern_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[a-z][a-z0-9-]{0,62}$';
-comment on function secrets.is_pattern_name is 'True if a pattern may have this name: lower-case letters, digits and -, at most '
-  '63.';
+comment on function secrets.is_pattern_name is 'True if a pattern may have this name.';
 
 create table public.secret_patterns (
   pattern_id uuid primary key default uuidv7(),

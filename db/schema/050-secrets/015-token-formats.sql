@@ -201,8 +201,7 @@ return '[' || case substring(name from '^[a-z0-9]+')
   when 'base64url' then 'A-Za-z0-9+/_'
 end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
   || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
-comment on function secrets.alphabet is 'A regular expression for one character of an alphabet by its name, which signs may '
-  'follow.';
+comment on function secrets.alphabet is 'A regular expression for a character of a named alphabet, with signs.';
 
 create function secrets.expression_of(format secrets.token_format) returns text
 language sql immutable parallel safe set search_path = ''
@@ -229,10 +228,8 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.cardinality(format.starts) = 0 or (
   select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6)
   from pg_catalog.unnest(format.starts) as s);
-comment on function secrets.begins_a_word is 'True if the tokens of a format begin with so few characters that they must not '
-  'stand within a word.';
+comment on function secrets.begins_a_word is 'True if a format''s prefix is so short that a token must begin a word.';
 
 create function secrets.keywords_of(format secrets.token_format) returns text[] language sql immutable parallel safe
 return nullif(coalesce(format.markers, format.starts), '{}');
-comment on function secrets.keywords_of is 'Texts, one of which stands in every token of a format; null if they are too short to '
-  'look for.';
+comment on function secrets.keywords_of is 'Texts, one of which stands in every token of a format; null if too short.';

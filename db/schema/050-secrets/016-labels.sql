@@ -7,8 +7,7 @@ return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe
   || '|wachtwoord|has[lł][oaeu]|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od'
   || '|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς|[пП]арол|ПАРОЛ|лозинк'
   || '|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
-comment on function secrets.labels_of_passwords is 'A regular expression for the word password in the languages that most '
-  'callers write.';
+comment on function secrets.labels_of_passwords is 'An expression for the word password in the callers'' languages.';
 
 create function secrets.labels_of_tokens() returns text language sql immutable parallel safe
 return '(?:(?:api|access|secret|private|auth|account|master|signing|encryption)[ _-]?key|secret|token|credentials?)';
@@ -100,5 +99,4 @@ return (
     '[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
     n, secrets.labels_of_passwords()), '|') || ')[`*_]{0,2}([^\s|,;"''`]{6,})'
   from generate_series(0, 5) as n);
-comment on function secrets.passwords_in_columns is 'A regular expression for the password in the first row of a table of '
-  'Markdown or CSV, in one of its first six columns. Its capturing group is the password.';
+comment on function secrets.passwords_in_columns is 'An expression for the password in the first row of a table: its group.';

@@ -4,8 +4,7 @@
 create function secrets.names_of_secrets() returns text language sql immutable parallel safe
 return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential'
   '|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
-comment on function secrets.names_of_secrets is 'A regular expression for the part of a name that says that its value is a '
-  'secret, as in DB_PASSWORD or secretAccessKey.';
+comment on function secrets.names_of_secrets is 'An expression for names whose value is a secret, such as DB_PASSWORD.';
 
 create function secrets.named_values() returns text
 language sql immutable parallel safe set search_path = ''
@@ -15,8 +14,7 @@ return secrets.names_of_secrets()
   || '|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}'
   || '|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}'
   || '|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
-comment on function secrets.named_values is 'A regular expression that matches wherever a name such as password is followed by '
-  'what may be a secret.';
+comment on function secrets.named_values is 'An expression for where a secret may follow a name such as password.';
 
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
 create function secrets.rare_words() returns text
@@ -24,42 +22,35 @@ language sql immutable parallel safe
 -- In URLs the characters around a secret, and those in it, are encoded.
 return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])'
   '|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
-comment on function secrets.rare_words is 'A regular expression that matches where a key file, a signed URL, a file of a '
-  'container registry or an encoded character may stand.';
+comment on function secrets.rare_words is 'An expression for a key file, a signed URL, a registry''s file, encoding.';
 
 create function secrets.authorization_headers() returns text language sql immutable parallel safe
 return '(?i)(?:bearer|basic)["'']?[ \t:]';
-comment on function secrets.authorization_headers is 'A regular expression that matches where the value of an authorization '
-  'header may stand.';
+comment on function secrets.authorization_headers is 'An expression for the value of an authorization header.';
 
 create function secrets.credentials_in_urls() returns text language sql immutable parallel safe
 return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
-comment on function secrets.credentials_in_urls is 'A regular expression that matches where user and password may stand in a '
-  'URL.';
+comment on function secrets.credentials_in_urls is 'An expression for user and password in a URL.';
 
 create function secrets.long_words() returns text
 language sql immutable parallel safe
 -- Memories are full of hashes and commit ids, which no pattern finds: they need no second look.
 return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za-z0-9]|$))';
-comment on function secrets.long_words is 'A regular expression that matches at 32 or more letters and digits in a row which are '
-  'not all hexadecimal digits of one case.';
+comment on function secrets.long_words is 'An expression for 32 letters and digits, not all hexadecimal of one case.';
 
 create function secrets.bare_hexadecimal_tokens() returns text
 language sql immutable parallel safe
 -- Hashes and ids, of which memories are full, have another sign before them or another length.
 return '(?:sk[-_]|fc-|SK|key-|pat[A-Za-z0-9]{14}\.|[0-9]{5}:)[a-f0-9]{32}|[a-f0-9]{32}-(?:us[0-9]|[a-f0-9]{8}-[a-f0-9]{8})';
-comment on function secrets.bare_hexadecimal_tokens is 'A regular expression that matches where a token of hexadecimal digits '
-  'may stand whose beginning is too short to look for.';
+comment on function secrets.bare_hexadecimal_tokens is 'An expression for hexadecimal tokens with no prefix to look for.';
 
 create function secrets.bare_tokens() returns text language sql immutable parallel safe
 return '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}';
-comment on function secrets.bare_tokens is 'A regular expression that matches where a token may stand whose beginning is too '
-  'short to look for.';
+comment on function secrets.bare_tokens is 'An expression for tokens with no prefix long enough to look for.';
 
 create function secrets.words_of_40() returns text language sql immutable parallel safe
 return '(?:^|[^A-Za-z0-9+/_.-])(?=[A-Za-z0-9]*[+/])[A-Za-z0-9+/]{40}(?:[^A-Za-z0-9+/=_-]|$)';
-comment on function secrets.words_of_40 is 'A regular expression that matches at exactly 40 characters of base64 with a sign '
-  'among them.';
+comment on function secrets.words_of_40 is 'An expression for exactly 40 characters of base64 with a sign among them.';
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',

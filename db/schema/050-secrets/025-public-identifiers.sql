@@ -42,8 +42,7 @@ begin
   end loop;
   return false;
 end $$;
-comment on function secrets.is_base58_address is 'True if a text is a public address or extended public key in base58 with the '
-  'right checksum, as of Bitcoin, Tron, Tezos or XRP. A private key is not.';
+comment on function secrets.is_base58_address is 'True for a public address or extended public key in base58, by checksum.';
 
 create function secrets.is_bech32_address(value text) returns boolean
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -71,8 +70,7 @@ begin
   end loop;
   return sum in (1, 734539939);
 end $$;
-comment on function secrets.is_bech32_address is 'True if a text in lower case is something public in bech32 or bech32m with the '
-  'right checksum, as an address of Bitcoin or of a chain of Cosmos. A secret key is not.';
+comment on function secrets.is_bech32_address is 'True for an address or public key in bech32(m), by checksum; no secret key.';
 
 create function secrets.is_content_identifier(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -90,5 +88,4 @@ return value ~ '^(?:0[xX](?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})|did:[a-z0-9]+:.*)$'
   or secrets.is_content_identifier(value) or secrets.is_base58_address(value) or secrets.is_bech32_address(value)
   -- Keys of did:key, which stand behind a # again.
   or value ~ '^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$';
-comment on function secrets.is_public_identifier is 'True if a text is an address or a hash of a chain, a decentralised '
-  'identifier, or an identifier of contents: all of them may be known.';
+comment on function secrets.is_public_identifier is 'True for an address or hash of a chain, a decentralised id, or a CID.';

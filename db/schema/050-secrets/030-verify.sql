@@ -19,8 +19,7 @@ comment on function secrets.changes_of_class is 'How often a text changes betwee
 create function secrets.is_mixed(value text) returns boolean language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
   and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
-comment on function secrets.is_mixed is 'True if letters and digits alternate, also if they are hexadecimal digits: a text of '
-  'words has few digits, and they stand together.';
+comment on function secrets.is_mixed is 'True if letters and digits alternate: a text of words has few digits, side by side.';
 
 create function secrets.ends_in_crc32(token text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -33,8 +32,7 @@ return (
     from pg_catalog.generate_series(0, 5) as n)
   from (select pg_catalog.regexp_replace(token, '^[a-z]{2,4}_', '')) as b (body),
     lateral (select pg_catalog.crc32(pg_catalog.convert_to(pg_catalog.left(b.body, -6), 'UTF8'))) as c (sum));
-comment on function secrets.ends_in_crc32 is 'True if the last six characters of a token are the CRC-32 of the others behind its '
-  'prefix, in base 62.';
+comment on function secrets.ends_in_crc32 is 'True if a token ends in the CRC-32 of what follows its prefix, in base 62.';
 
 create function secrets.is_random(value text) returns boolean language sql immutable parallel safe
 return case
@@ -45,8 +43,7 @@ return case
   else pg_catalog.regexp_count(value, '[0-9]') >= pg_catalog.length(value) / 12
     and secrets.changes_of_class(value) >= 0.25 * pg_catalog.length(value)
   end;
-comment on function secrets.is_random is 'True if letters and digits alternate as in a random text. Hexadecimal digits alone are '
-  'not taken for one: hashes and ids are made of them.';
+comment on function secrets.is_random is 'True if letters and digits alternate as in a random text, not a hash or id.';
 
 create function secrets.is_path(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -55,8 +52,7 @@ return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exis
   select from pg_catalog.string_to_table(value, '/') as piece
   where pg_catalog.length(piece) >= 8 and (secrets.is_random(piece)
     or piece ~ '[a-z]' and piece ~ '[A-Z]' and secrets.changes_of_class(piece) >= 0.45 * pg_catalog.length(piece)));
-comment on function secrets.is_path is 'True if a text with slashes is made of names. About half of all random texts in base64 '
-  'of 40 characters have a slash, too.';
+comment on function secrets.is_path is 'True if a text with slashes is made of names, as random base64 is not.';
 
 -- Tests from the most common and cheapest to the rarest; the first that applies decides.
 create function secrets.is_likely_value(value text, is_quoted boolean) returns boolean
@@ -100,8 +96,7 @@ begin
     return secrets.changes_of_class(value) >= case when is_quoted then 3 else 4 end;
   end if;
 end $$;
-comment on function secrets.is_likely_value is 'True if what is assigned to a name such as password is a value that someone '
-  'uses, rather than a placeholder, a type, or code.';
+comment on function secrets.is_likely_value is 'True for a value that someone uses, no placeholder, type or code.';
 
 create function secrets.names_a_place(whole text, part text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -132,8 +127,7 @@ return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["
   and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
   -- A call, a path of names, and what a redaction has left.
   and value !~ '^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)*[?!]?\(|^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$';
-comment on function secrets.is_any_value is 'True if what stands behind the name of a secret is no placeholder and no code: in a '
-  'session, that is enough.';
+comment on function secrets.is_any_value is 'True if what follows a secret''s name is no placeholder and no code.';
 
 create function secrets.decode_beginning(encoded text) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -225,5 +219,4 @@ begin
       return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(upper(translate(part, ' ', '')));
   end case;
 end $$;
-comment on function secrets.passes is 'True if a match of a pattern also passes its verification. whole is the match, part the '
-  'secret in it.';
+comment on function secrets.passes is 'True if a match passes its pattern''s verification. part: the secret in it.';

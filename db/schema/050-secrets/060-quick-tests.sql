@@ -15,14 +15,12 @@ begin
       from unnest(keywords) as k group by left(k, 1)
     ) branch);
 end $$;
-comment on function secrets.any_of is 'A regular expression that matches any of these texts: a tree of their characters, which '
-  'is several times as fast as an alternation.';
+comment on function secrets.any_of is 'An expression for any of these texts as a tree of characters, which is faster.';
 
 create function secrets.has_word(variadic words text[]) returns text language sql immutable parallel safe set search_path = ''
 return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ')
   from pg_catalog.unnest(words) as w) || ')';
-comment on function secrets.has_word is 'An expression of SQL: whether one of these texts, in lower case, stands in lowered. '
-  'Looking for a word is several times as fast as an expression.';
+comment on function secrets.has_word is 'SQL that tests for these texts in lowered, faster than an expression does.';
 
 create function secrets.test_of_hint(hint text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -36,8 +34,7 @@ comment on function secrets.test_of_hint is 'An expression of SQL: whether conte
 
 create function secrets.cut_token() returns text language sql immutable parallel safe
 return '(?:[A-Za-z_-][0-9]|[0-9][A-Za-z_-])[A-Za-z0-9_-]*[ \t]*[\\=]?(?:\r?\n|\\n)[ \t>]*[A-Za-z0-9_-]{6}';
-comment on function secrets.cut_token is 'A regular expression that matches where a line break may cut a token, also if it is '
-  'escaped as in JSON.';
+comment on function secrets.cut_token is 'An expression for where a line break, escaped or not, may cut a token.';
 
 -- The quick tests are functions, so that a save need not read the patterns. They are made of the rows here, once. Each hint is an
 -- expression of its own: for a text of a few kilobytes, many small expressions are ten times as fast as one large alternation.
@@ -105,8 +102,7 @@ $body$ $sql$,
     '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
 end $$;
 comment on function secrets.any_keyword is 'A regular expression that matches any keyword of the built-in patterns.';
-comment on function secrets.may_hold_credential is 'True if a text may match a built-in pattern for credentials. Most texts do '
-  'not, and need no second look.';
+comment on function secrets.may_hold_credential is 'True if a text may match a built-in pattern for credentials, which few do.';
 
 do $$
 begin
@@ -121,8 +117,7 @@ return %s $sql$,
        group by case when p.hint like '(?%' then p.hint end
      ) h));
 end $$;
-comment on function secrets.may_hold_more is 'True if a text may match a built-in pattern for personal data, for any long token, '
-  'or one that only sessions are compared with.';
+comment on function secrets.may_hold_more is 'True if a text may match one for personal data, long tokens or sessions.';
 
 create function secrets.needs_look(content text, own_test text, is_strict boolean) returns boolean
 language sql immutable parallel safe
@@ -135,8 +130,7 @@ comment on function secrets.needs_look is 'True if a text may hold a secret, by 
 
 create function secrets.own_test(tenant_id uuid) returns text language sql stable set search_path = ''
 return (select s.own_test from public.secret_settings s where s.tenant_id = own_test.tenant_id);
-comment on function secrets.own_test is 'The quick test of a tenant''s own patterns and of personal data, if it guards that; '
-  'null if it has none.';
+comment on function secrets.own_test is 'The quick test of a tenant''s own patterns and personal data; null for none.';
 
 create function secrets.severities_for(tenant_id uuid, is_strict boolean) returns text[] language sql stable set search_path = ''
 return case
@@ -145,5 +139,4 @@ return case
     then '{credential,personal}'
   else '{credential}'
 end;
-comment on function secrets.severities_for is 'Which patterns a tenant''s writes or, if is_strict, its sessions are compared '
-  'with.';
+comment on function secrets.severities_for is 'The patterns for a tenant''s writes or, if is_strict, its sessions.';

@@ -18,9 +18,8 @@ begin atomic
   left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place)
     on m.place = s.place;
 end;
-comment on function secrets.split_at is 'A text cut at the matches of a regular expression: the text before each match, the '
-  'match, and its capturing group or, if it has none, the match again. The last row has no match. flags: those of '
-  'regexp_matches().';
+comment on function secrets.split_at is 'A text cut at the matches of an expression: the text before each, the match, and its '
+  'group or else the match. The last row has no match. flags: of regexp_matches().';
 
 create function secrets.offset_in(whole text, part text) returns integer
 language sql immutable parallel safe
@@ -66,23 +65,19 @@ begin atomic
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
-comment on function secrets.patterns_for is 'The patterns that may match a text: the built-in ones and those of the tenant, '
-  'without those whose keywords or hint rule it out.';
+comment on function secrets.patterns_for is 'The patterns, built-in and the tenant''s, that keywords and hint don''t rule out.';
 
 create function secrets.has_exceptions(tenant_id uuid, pattern text) returns boolean language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
-comment on function secrets.has_exceptions is 'True if an administrator of the tenant registered texts that are harmless '
-  'although this pattern matches them. Asked once, it saves a look at each match.';
+comment on function secrets.has_exceptions is 'True if the tenant has texts that are harmless in spite of this pattern.';
 
 create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
-comment on function secrets.max_likenesses is 'How many matches of one pattern are verified in a text whose first secrets are '
-  'looked for. Only texts of hundreds of kilobytes can have more.';
+comment on function secrets.max_likenesses is 'The most matches of one pattern that are verified for the first secrets.';
 
 create type secrets.findings as (ranges int4range[], rest text);
-comment on type secrets.findings is 'Where the secrets of one pattern stand in a text, in characters from 1, and the text with '
-  'control characters in their place.';
+comment on type secrets.findings is 'Where a pattern''s secrets stand, and the text with control characters for them.';
 
 create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[]) returns secrets.findings
 language sql stable set search_path = ''
@@ -172,9 +167,8 @@ begin
     size := least(total, size * 8);
   end loop;
 end $$;
-comment on function secrets.find_of_pattern is 'The secrets of one pattern in a text: all, or the first most of them, behind '
-  'which the rest ends: what follows can''t be among the first. flags: those of regexp_matches(). Errors: L9LIM if only the '
-  'first are looked for and the text has more than max_likenesses() false matches.';
+comment on function secrets.find_of_pattern is 'The secrets of one pattern in a text: all, or the first most, where the rest '
+  'then ends. flags: of regexp_matches(). Raises L9LIM if first ones are sought among more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.
@@ -285,8 +279,7 @@ comment on function secrets.find_in_text is 'The secrets of a text: the pattern,
   'pattern, from the beginning of the text; the search for one ends with the first pattern that finds any.';
 
 create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
-comment on function secrets.max_redactions_of_a_match is 'How often one pattern is tried again on a text that it was redacted '
-  'in.';
+comment on function secrets.max_redactions_of_a_match is 'How often a pattern is tried again on a text redacted in it.';
 
 -- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
 -- exact pattern.

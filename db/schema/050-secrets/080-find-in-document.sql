@@ -34,8 +34,7 @@ return case
 end;
 comment on function secrets.is_named_secret is 'True if the name of a member of a document says that its value is a secret, and '
   'the value looks like one or, if it is strict, is no placeholder.';
-comment on function secrets.find_in_value is 'The secrets of a text in a document, whose name, if it is a member of an object, '
-  'tells what it is.';
+comment on function secrets.find_in_value is 'The secrets of a text in a document, with the name of its member.';
 
 create function secrets.step(key text) returns text language sql immutable parallel safe set search_path = ''
 return '.' || case
@@ -49,8 +48,7 @@ return '$' || coalesce((
   select pg_catalog.string_agg(
     case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
-comment on function secrets.path_of is 'The path of a value in a document, from its steps: .key for a member, * for a key '
-  'itself, [place] for an element.';
+comment on function secrets.path_of is 'A value''s path: .key for a member, * for a key itself, [place] for an element.';
 
 -- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
 -- tests.
@@ -87,8 +85,7 @@ begin
       n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
     where jsonb_typeof(n.value) in ('string', 'number') limit find_in_document_of.most;
 end $$;
-comment on function secrets.find_in_document_of is 'The secrets of every text, number and key of a document at any depth, by the '
-  'rules of a tenant: all, or at most so many.';
+comment on function secrets.find_in_document_of is 'The secrets in texts, numbers and keys of a document: all, or so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
@@ -144,8 +141,7 @@ begin
     redacted := coalesce(redacted, '[]');
   end if;
 end $$;
-comment on function secrets.redact_value is 'A value of a document with each secret replaced, and how many were. The name of a '
-  'member tells what its value is.';
+comment on function secrets.redact_value is 'A value with each secret replaced, and how many. A member''s name tells what it is.';
 
 create type secrets.redaction as (document jsonb, replaced integer);
 comment on type secrets.redaction is 'A document without secrets, and how many were replaced.';

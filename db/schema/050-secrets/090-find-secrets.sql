@@ -12,8 +12,7 @@ comment on column public.secret_finding.line is 'The line that it begins in, fro
 comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
 create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
-comment on function secrets.max_findings is 'How many findings find_secrets() returns, so that a text full of them keeps nobody '
-  'waiting.';
+comment on function secrets.max_findings is 'How many findings find_secrets() returns.';
 
 create function public.find_secrets(content text, is_session boolean default false) returns setof public.secret_finding
 language plpgsql stable security definer set search_path = '' as $$

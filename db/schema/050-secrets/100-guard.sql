@@ -132,8 +132,7 @@ begin atomic
     and a.attname !~ '_normalized$' and a.attname::text <> all (except_columns)
   order by a.attnum;
 end;
-comment on function secrets.guarded_columns is 'The columns of a table in which a caller''s text can stand: text, texts and '
-  'documents, except those that are chosen from a list or computed.';
+comment on function secrets.guarded_columns is 'Columns for callers'' texts: none that are chosen from a list or computed.';
 
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.

@@ -66,8 +66,7 @@ begin
     perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field));
   end if;
 end $$;
-comment on function secrets.check_expression is 'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may '
-  'have: without back-references, which can take very long, and with at most one capturing group.';
+comment on function secrets.check_expression is 'Raises L9VAL or L9LIM for an expression that a pattern may not have.';
 
 create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid) returns void
 language plpgsql stable set search_path = '' as $$
@@ -81,8 +80,7 @@ begin
     perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
   end if;
 end $$;
-comment on function secrets.refuse_literal_secret is 'Raises L9SEC if a credential stands in an expression: every caller of the '
-  'tenant may read it.';
+comment on function secrets.refuse_literal_secret is 'Raises L9SEC for a credential in an expression, which callers may read.';
 
 -- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(

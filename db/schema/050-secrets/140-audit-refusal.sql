@@ -7,8 +7,7 @@ return case
     name, identity.current_tenant_id(), secrets.severities_for(identity.current_tenant_id(), false))).redacted
   else name
 end;
-comment on function secrets.for_audit is 'A name that a caller chose, as the audit log keeps it: with each secret replaced, '
-  'whatever the tenant does with secrets.';
+comment on function secrets.for_audit is 'A name that a caller chose, each secret replaced, whatever the tenant does.';
 
 -- It is here and not with the other functions that audit, because what a caller named may be a secret, which needs the patterns.
 create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)

@@ -97,10 +97,8 @@ begin
     end loop;
   end loop;
 end $$;
-comment on function kinds.check_parts is 'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, '
-  'naming the part, such as steps.0.number.';
-comment on function kinds.check_value is 'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule '
-  'of its field.';
+comment on function kinds.check_parts is 'Raises L9VAL or L9LIM, naming the part as in steps.0.number, by its rules.';
+comment on function kinds.check_value is 'Raises L9VAL or L9LIM, naming field and limit, unless the value obeys its rule.';
 
 -- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
 create function kinds.check_fields(kind text, rules jsonb, fields jsonb) returns void
@@ -131,7 +129,6 @@ begin
     end if;
   end loop;
 end $$;
-comment on function kinds.check_fields is 'Checks the fields of a memory, those with null left out, by the rules of its kind. '
-  'Raises L9VAL or L9LIM for the first field that breaks one.';
+comment on function kinds.check_fields is 'Raises L9VAL or L9LIM for the first field that breaks a rule of the kind.';
 grant execute on function kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields to
   l9_agent, l9_admin, l9_worker;

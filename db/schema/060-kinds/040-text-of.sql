@@ -29,8 +29,7 @@ return (
   from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
   cross join lateral (select kinds.as_text(fields -> f.field, rules #> array['fields', f.field, 'parts'])) as t (text)
   where t.text <> '');
-comment on function kinds.text_of is 'The content of a memory, made from its fields as its kind says: one paragraph for each '
-  'field that is set. Null if the writer gives the content.';
+comment on function kinds.text_of is 'A memory''s content made from its fields, a paragraph each; null if the writer gives it.';
 
 create function kinds.is_met(condition jsonb, fields jsonb) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -67,8 +66,7 @@ create function kinds.moment_after(rules jsonb, event text, fields jsonb) return
 language sql immutable parallel safe set search_path = ''
 return kinds.field_time(fields -> (rules -> event ->> 'from'))
   + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
-comment on function kinds.moment_after is 'When a memory is archived or expires by the rules of its kind and its fields; null '
-  'for never. event: archived or expires.';
+comment on function kinds.moment_after is 'When a memory is archived or expires (event) by its kind; null for never.';
 
 create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb) returns jsonb
 language sql stable parallel safe set search_path = ''

@@ -38,7 +38,6 @@ begin
   perform identity.raise_error('L9IMM',
     format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')));
 end $$;
-comment on function kinds.check_locked is 'Raises L9IMM, naming the field and what to do instead, if a change of fields is one '
-  'that the kind no longer allows.';
+comment on function kinds.check_locked is 'Raises L9IMM, with what to do instead, for a change that the kind no longer allows.';
 comment on function kinds.raise_locked is 'Raises L9IMM for a locked field, with what its kind says can be done instead.';
 grant execute on function kinds.check_locked, kinds.raise_locked to l9_agent, l9_admin, l9_worker;

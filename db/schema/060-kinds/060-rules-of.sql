@@ -17,6 +17,5 @@ language sql stable security definer set search_path = ''
 begin atomic
   select k.kind, k.purpose, k.rules from public.memory_kinds k where k.tenant_id is null order by k.created_at, k.kind;
 end;
-comment on function kinds.built_in is 'The built-in kinds, for the gateway''s list of tools. Definer: jobs have no privilege on '
-  'memory_kinds.';
+comment on function kinds.built_in is 'The built-in kinds, for the list of tools. Definer: jobs can''t read memory_kinds.';
 grant execute on function kinds.built_in to l9_worker;

@@ -46,8 +46,7 @@ begin
     perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself');
   end if;
 end $$;
-comment on function kinds.check_whole is 'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of '
-  'these fields of type uuid.';
+comment on function kinds.check_whole is 'Raises L9VAL unless one of these fields can name a whole of this kind.';
 
 -- Checks one field after the other, so that the error names the one that is wrong.
 create function kinds.check_new_fields(fields jsonb) returns text[]
@@ -96,8 +95,7 @@ begin
     'fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
   return names;
 end $$;
-comment on function kinds.check_new_fields is 'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns '
-  'their names.';
+comment on function kinds.check_new_fields is 'The names of new fields. Raises L9VAL or L9LIM for what a kind can''t have.';
 
 -- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
 -- define_fields().

@@ -4,8 +4,7 @@
 
 create function packets.is_embedded_engine() returns boolean language sql immutable parallel safe set search_path = ''
 return pg_catalog.version() like '%wasm%';
-comment on function packets.is_embedded_engine is 'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually '
-  'serves one person, and indexes half-precision vectors several times slower than full ones.';
+comment on function packets.is_embedded_engine is 'True in WebAssembly, where half-precision vectors are slow to index.';
 
 create function packets.bucket_mask() returns integer language sql immutable parallel safe set search_path = ''
 return case when packets.is_embedded_engine() then 0 else 15 end;
@@ -24,7 +23,6 @@ language sql immutable strict parallel safe set search_path = ''
 -- Only built-in functions, so that the planner can match the condition with that of the index.
 return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
   case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
-comment on function packets.in_bucket is 'The SQL condition that selects the partial index of a bucket. Pass an empty alias when '
-  'creating the index itself.';
+comment on function packets.in_bucket is 'The condition of a bucket''s partial index; an empty alias when creating it.';
 grant execute on function packets.is_embedded_engine, packets.bucket_mask, packets.tenant_buckets, packets.tenant_bucket,
   packets.in_bucket to l9_agent, l9_admin, l9_platform_admin, l9_worker;

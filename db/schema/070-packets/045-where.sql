@@ -30,8 +30,7 @@ begin
     select '$' || string_agg('.' || to_json(n.name)::text, '' order by n.place)
     from string_to_table(field, '.') with ordinality as n (name, place));
 end $$;
-comment on function packets.field_path is 'The path of a field, such as status or address.city, in an envelope. Raises L9VAL for '
-  'a text that names none.';
+comment on function packets.field_path is 'The path of a field in an envelope. Raises L9VAL for a text that names none.';
 
 create function packets.check_operand(operator text, operand jsonb) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -53,8 +52,7 @@ begin
       format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator));
   end if;
 end $$;
-comment on function packets.check_operand is 'Raises L9VAL for an operator that a where does not know, or a value that it does '
-  'not take.';
+comment on function packets.check_operand is 'Raises L9VAL for an operator or value that a where does not know.';
 
 create function packets.operators_of(wanted jsonb) returns jsonb language sql immutable parallel safe set search_path = ''
 return case pg_catalog.jsonb_typeof(wanted)
@@ -65,8 +63,7 @@ comment on function packets.operators_of is 'What a where says of a field, in it
 
 create function packets.is_day(operand jsonb) returns boolean language sql immutable parallel safe
 return pg_catalog.length(operand #>> '{}') = 10;
-comment on function packets.is_day is 'True if the time that a condition names is a day: what is later than it, or not, is so by '
-  'its end.';
+comment on function packets.is_day is 'True if a condition names a day: later than it means after its end.';
 
 -- Bounds that are times become ranges; every other test becomes a part of one predicate of jsonpath.
 create function packets.compile_where("where" jsonb) returns packets.where_condition
@@ -138,8 +135,7 @@ return nullif(pg_catalog.concat_ws(' and ',
     pg_catalog.format('%I.envelope operator(pg_catalog.@@) %L::pg_catalog.jsonpath', alias, (condition).path) end,
   case when (condition).times is not null then
     pg_catalog.format('packets.has_times(%I.envelope, %L::packets.time_condition[])', alias, (condition).times) end), '');
-comment on function packets.where_conditions is 'The SQL of a compiled where, on a table that has an envelope; null if there is '
-  'no condition.';
+comment on function packets.where_conditions is 'SQL of a compiled where on a table with an envelope; null for none.';
 grant execute on function kinds.field_time, packets.is_day, packets.field_path, packets.check_operand, packets.operators_of,
   packets.compile_where, packets.where_conditions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function kinds.field_time, packets.has_times to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;

@@ -10,6 +10,5 @@ comment on function packets.identity_of_hash is 'The text_identity() of a text w
 
 create function packets.text_identity(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
 return packets.identity_of_hash(packets.content_hash(content), content);
-comment on function packets.text_identity is 'The content_hash of prose; of a text in which case or indentation tells, SHA-256 '
-  'of its content_hash and its case_hash.';
+comment on function packets.text_identity is 'The content_hash of prose; where case or indentation tells, a hash of both hashes.';
 grant execute on function packets.identity_of_hash, packets.text_identity to l9_agent, l9_admin, l9_worker;

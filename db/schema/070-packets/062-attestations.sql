@@ -4,8 +4,7 @@
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
 return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at',
   'verified_by'];
-comment on function packets.attesting_fields is 'The fields of an envelope or of metadata that vouch for the text of a memory: '
-  'who approved, reviewed, verified or keeps it, and when.';
+comment on function packets.attesting_fields is 'The fields that vouch for a memory''s text: who approved, verified, keeps it.';
 
 create function packets.naming_fields() returns text[] language sql immutable parallel safe
 return array['approved_by', 'owner', 'reviewed_by', 'verified_by'];
@@ -21,8 +20,7 @@ begin
       '%s: names another agent or administrator, and only that one can say so; leave it out, or name a person', field));
   end if;
 end $$;
-comment on function packets.check_named is 'Raises L9OWN if a field that vouches for a memory names an actor other than the '
-  'caller.';
+comment on function packets.check_named is 'Raises L9OWN if a field that vouches for a memory names another actor.';
 
 create function packets.keep_attestations(given jsonb, former jsonb, is_other_text boolean, me identity.identity) returns jsonb
 language plpgsql stable set search_path = '' as $$

@@ -8,8 +8,7 @@ return array[
   'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps',
     'q',
   'question', 'answer', 're', 'reminder', 'result', 'subject', 'summary', 'tip', 'tldr', 'to', 'todo', 'update', 'warning'];
-comment on function packets.words_before_a_colon is 'Words that often begin a text before a colon and name nobody, such as note, '
-  're and warning.';
+comment on function packets.words_before_a_colon is 'Words that begin a text before a colon and name nobody, such as note.';
 
 create function packets.named_speaker(content text) returns text
 language sql immutable parallel safe
@@ -27,14 +26,12 @@ begin atomic
   ) n
   where length(n.name) <= 60 and lower(n.name) <> all (packets.words_before_a_colon());
 end;
-comment on function packets.named_speaker is 'The name that begins a text before a colon, as in "Ann: good morning": at most 60 '
-  'characters, on the first line, without punctuation of sentences. Null if there is none.';
+comment on function packets.named_speaker is 'The name before a colon that begins a text, as in "Ann: good morning"; else null.';
 
 create function packets.is_speaker(speaker text) returns boolean language sql immutable parallel safe
 return octet_length(speaker) <= packets.max_reference_bytes()
   and speaker !~ '[[:cntrl:]]' and speaker ~ '^\S(.*\S)?$';
-comment on function packets.is_speaker is 'True for the name of a speaker: one line of 1 to 200 bytes without white space around '
-  'it.';
+comment on function packets.is_speaker is 'True for the name of a speaker: one trimmed line of 1 to 200 bytes.';
 
 create function packets.speaker_of(packet_type text, metadata jsonb, content text) returns text
 language sql immutable parallel safe
@@ -44,8 +41,7 @@ return case
   when jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(metadata ->> 'speaker') then metadata ->> 'speaker'
   when packet_type = 'message' then packets.named_speaker(content)
 end;
-comment on function packets.speaker_of is 'Who said it: metadata.speaker, or the name that begins the text of a memory of kind '
-  'message.';
+comment on function packets.speaker_of is 'Who said it: metadata.speaker or, of a message, the name that begins its text.';
 
 -- Writers evaluate these functions in the generated columns, so they must be executable.
 grant execute on function packets.words_before_a_colon, packets.named_speaker, packets.is_speaker, packets.speaker_of to l9_agent,

@@ -13,9 +13,8 @@ return (
   cross join lateral (
     select case when r.rules is null then h.text_identity
       else kinds.identity_of(r.rules, envelope, packet_id, h.text_identity) end as hash) i);
-comment on function packets.identity_hash is 'What makes two memories of one owner, scope, project, branch and kind the same: a '
-  'hash of the identity fields of the kind, or of the content. own_creator: the creator of a memory that stands beside another '
-  'writer''s; null for any other.';
+comment on function packets.identity_hash is 'Hash of a kind''s identity fields, or of the content: what makes two memories the '
+  'same. own_creator: the creator of one that stands beside another writer''s; else null.';
 
 create function packets.typed_fields(rules jsonb, envelope jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
@@ -106,7 +105,6 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__apply_kind is 'Enforces the rules of the memory''s kind: checks its fields and '
-  'locks, makes its content and title, and sets what identifies it and when it is archived and expires. Attestations that the '
-  'text has lost fall, in any kind.';
+comment on function packets.tg_packet_store__apply_kind is 'Enforces the rules of the kind: checks fields and locks, makes '
+  'content, title, identity and expiry. Attestations that the text has lost fall, in any kind.';
 grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;

@@ -15,8 +15,7 @@ begin
     format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()));
   return null;
 end $$;
-comment on function packets.with_trimmed_speaker is 'The metadata without white space around the speaker. Raises L9VAL if the '
-  'speaker is no name.';
+comment on function packets.with_trimmed_speaker is 'The metadata with the speaker trimmed. Raises L9VAL if it is no name.';
 
 -- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
 -- reach.
@@ -111,6 +110,5 @@ begin
   new.identity_hash := coalesce(new.identity_hash, packets.identity_of_hash(new.content_hash, content));
   return new;
 end $$;
-comment on function packets.tg_packet_store__normalise is 'Enforces limits with errors that name the field, cleans the tags and '
-  'computes the content hash. The table''s constraints enforce the same limits.';
+comment on function packets.tg_packet_store__normalise is 'Enforces limits with clear errors, cleans the tags, and hashes.';
 grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;

@@ -8,24 +8,20 @@ return (
   where s.tenant_id = identity.current_tenant_id()
     and s.scope = scope_has_projects.scope
     and s.scope = any (identity.current_scopes()));
-comment on function packets.scope_has_projects is 'True if memories of the scope belong to projects; null for a scope that the '
-  'caller may not read. Definer: reads scopes.';
+comment on function packets.scope_has_projects is 'True if the scope has projects; null if hidden. Definer: reads scopes.';
 
 -- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text) returns text language sql stable parallel safe
 return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
-comment on function packets.project_or_default is 'The project or, if it is null or an empty text, the default of the caller in '
-  'a scope that has projects, if there is one.';
+comment on function packets.project_or_default is 'The project or, if left out in a scope with projects, the caller''s default.';
 
 create function packets.one_branch(branch text) returns text language sql immutable parallel safe
 return nullif(nullif(branch, ''), '*');
-comment on function packets.one_branch is 'The branch that a call names. Null, every branch, for *, which no branch is called, '
-  'and for an empty text.';
+comment on function packets.one_branch is 'The branch that a call names; null, every branch, for * and an empty text.';
 
 create function packets.branch_or_default(branch text, project_id text) returns text language sql stable parallel safe
 return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
-comment on function packets.branch_or_default is 'The branch that a save names, null for *, or else the default of the caller in '
-  'this project, if there is one.';
+comment on function packets.branch_or_default is 'The branch that a save names, null for *, or else the default in this project.';
 
 create function packets.has_projects(me identity.identity, scope text) returns boolean
 language plpgsql stable set search_path = '' as $$
@@ -35,8 +31,7 @@ begin
     select s.is_project_scoped from public.scopes s
     where s.tenant_id = me.tenant_id and s.scope = has_projects.scope and s.scope = any (me.writable_scopes));
 end $$;
-comment on function packets.has_projects is 'True if memories of a scope that the caller may write belong to projects; null for '
-  'another scope. Not executable by callers: functions of the owner call it.';
+comment on function packets.has_projects is 'True if a scope that the caller may write has projects; null for other scopes.';
 
 create function packets.check_place(me identity.identity, has_projects boolean, scope text, project_id text, branch text)
 returns void

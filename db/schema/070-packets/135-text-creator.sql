@@ -9,15 +9,13 @@ comment on function packets.text_writer is 'The creator name of who wrote, or st
 
 create function packets.has_other_writer(memory public.packet_store, me identity.identity) returns boolean
 language sql stable parallel safe set search_path = '' return packets.text_writer(memory) <> (me).creator;
-comment on function packets.has_other_writer is 'True if the present text of a memory is somebody else''s; null for no memory or '
-  'no caller.';
+comment on function packets.has_other_writer is 'True if another''s text stands now; null for no memory or no caller.';
 
 create function packets.may_rewrite(memory public.packet_store, me identity.identity) returns boolean
 language sql stable parallel safe set search_path = ''
 return (memory).scope = any ((me).writable_scopes)
   and ((me).role = 'l9_admin' or (memory).metadata ->> 'creator' = (me).creator and (memory).text_creator is null);
-comment on function packets.may_rewrite is 'True if the caller may change a memory that it can read, as the policies '
-  'creator_updates and writable_updates have it. For functions of the owner.';
+comment on function packets.may_rewrite is 'True if the policies creator_updates and writable_updates let the caller change it.';
 
 create function packets.text_creator_of(memory public.packet_store, former public.packet_store, me identity.identity) returns text
 language sql stable parallel safe set search_path = ''
@@ -63,8 +61,7 @@ begin
       'save a memory of your own beside it', packet_id, holder), 'packet_id');
   end if;
 end $$;
-comment on function packets.raise_if_held is 'Raises L9OWN if the caller created a memory whose text is an administrator''s by '
-  'now. To be called where the memory could not be locked for a change.';
+comment on function packets.raise_if_held is 'Raises L9OWN if the caller''s memory has an administrator''s text by now.';
 
 create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
 language sql stable set search_path = ''
@@ -82,8 +79,7 @@ begin atomic
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id());
 end;
-comment on function packets.find_same is 'The memory that the unique index would not let the caller save again: same owner, '
-  'scope, project, branch, kind and identity.';
+comment on function packets.find_same is 'The memory that the unique index would not let the caller save again.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -94,8 +90,7 @@ begin
   perform from public.packet_store p where p.packet_id = same_id for no key update;
   return same_id is not null and not found;
 end $$;
-comment on function packets.is_held_by_other is 'True if another memory has the identity of this one and the caller may not '
-  'change it.';
+comment on function packets.is_held_by_other is 'True if another memory has this identity and the caller may not change it.';
 grant execute on function packets.has_other_writer, packets.may_rewrite, packets.text_creator_of, packets.claim_text,
   packets.raise_if_held, packets.find_same, packets.is_held_by_other to l9_agent, l9_admin;
 grant execute on function packets.text_writer to l9_agent, l9_admin, l9_platform_admin, l9_worker;

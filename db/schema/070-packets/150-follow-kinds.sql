@@ -88,8 +88,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function packets.tg_packet_store__move_parts is 'Moves the parts of a memory, such as the sections of a document, to '
-  'its new scope, project, branch and ttl.';
+comment on function packets.tg_packet_store__move_parts is 'Moves a memory''s parts to its new scope, project, branch and ttl.';
 
 create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
   for each row when (

@@ -76,8 +76,7 @@ begin atomic
   -- Only the audience's own memories decide when it is counted again, so that the time tells nothing about others.
   where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories) order by c.memories desc;
 end;
-comment on function ranking.stale_audiences is 'The audiences of at least 100 memories whose number has changed by a tenth since '
-  'they were counted. Smaller ones hardly change a weight.';
+comment on function ranking.stale_audiences is 'Audiences of 100 memories or more that changed by a tenth since counted.';
 
 -- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
 -- memories.
@@ -113,8 +112,7 @@ begin
   from unnest(sample) as s (words) cross join unnest(s.words) as w group by hashtext(w.lexeme)
   having count(*) >= greatest(2, 0.002 * cardinality(sample));
 end $$;
-comment on function ranking.count_audience is 'Counts the words of the newest 5,000 memories of an audience. Words that fewer '
-  'than two of a thousand hold are not listed.';
+comment on function ranking.count_audience is 'Counts words of an audience''s newest 5,000 memories, without rare ones.';
 
 create function ranking.count_stale_audiences(at_most integer) returns integer
 language plpgsql volatile set search_path = '' as $$
@@ -128,7 +126,6 @@ begin
   end loop;
   return counted;
 end $$;
-comment on function ranking.count_stale_audiences is 'Counts the words of audiences that have changed, largest first; returns '
-  'how many it counted.';
+comment on function ranking.count_stale_audiences is 'Counts the words of changed audiences, largest first; returns how many.';
 grant execute on function ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id to
   l9_worker;

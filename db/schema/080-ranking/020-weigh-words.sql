@@ -9,13 +9,11 @@ comment on type ranking.word_weights is 'How much each word of a query tells: it
 create function ranking.word_weight(memories double precision, holders double precision) returns double precision
 language sql immutable parallel safe
 return ln(1 + (memories - least(holders, memories) + 0.5) / (least(holders, memories) + 0.5));
-comment on function ranking.word_weight is 'Inverse document frequency as BM25 has it: of a word that `holders` of so many '
-  'memories hold.';
+comment on function ranking.word_weight is 'BM25''s inverse document frequency of a word that so many memories hold.';
 
 create function ranking.lexeme_query(lexeme text) returns tsquery language sql immutable parallel safe
 return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', '''''') || '''')::pg_catalog.tsquery;
-comment on function ranking.lexeme_query is 'The query for one word as it stands in a tsvector: it is not parsed or stemmed '
-  'again.';
+comment on function ranking.lexeme_query is 'The query for one word of a tsvector, which is not parsed or stemmed again.';
 
 -- Uses the counts of up to 200 audiences, the largest first; if nothing is counted yet, the newest 1,000 memories.
 create function ranking.weigh_words(lexemes text[], scopes text[] default null, project_id text default null)

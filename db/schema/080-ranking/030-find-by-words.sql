@@ -46,8 +46,7 @@ create function ranking.saturation(occurrences double precision, length_ratio do
 returns double precision
 language sql immutable parallel safe
 return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
-comment on function ranking.saturation is 'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or '
-  '0 without the ratio of the text''s length to the average.';
+comment on function ranking.saturation is 'What a word counts in BM25 (k1 1.2, b .75, or 0 without the ratio) before its weight.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';

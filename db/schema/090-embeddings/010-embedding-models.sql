@@ -2,8 +2,7 @@
 -- the model that serves.
 
 create function embeddings.max_dimensions() returns integer language sql immutable parallel safe return 1536;
-comment on function embeddings.max_dimensions is 'Dimensions of every stored vector and every query vector. Vectors of smaller '
-  'models are padded with zeros.';
+comment on function embeddings.max_dimensions is 'Dimensions of every vector; smaller models'' are padded with zeros.';
 
 create function embeddings.is_model_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$';
@@ -60,6 +59,5 @@ create trigger _900_notify after insert or update or delete on public.embedding_
 
 create function embeddings.serving_model() returns text language sql stable parallel safe set search_path = ''
 return (select m.model from public.embedding_models m where m.state = 'serving');
-comment on function embeddings.serving_model is 'The model whose vectors searches compare; null before a gateway has started for '
-  'the first time.';
+comment on function embeddings.serving_model is 'The model that searches compare; null before the first gateway.';
 grant execute on function embeddings.serving_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;

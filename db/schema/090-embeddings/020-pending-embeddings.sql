@@ -45,5 +45,4 @@ begin atomic
     set enqueued_at = clock_timestamp(), attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null,
       next_chunk = 0;
 end;
-comment on function embeddings.enqueue_memory is 'Queues a memory that changed, for each model that serves or arrives. If it is '
-  'queued already, it begins again as if it was queued now.';
+comment on function embeddings.enqueue_memory is 'Queues a changed memory, afresh, for each model that serves or arrives.';

@@ -102,8 +102,7 @@ begin
     (select m.dimensions from public.embedding_models m where m.model = new.model), embeddings.max_dimensions()));
   return new;
 end $$;
-comment on function embeddings.tg_memory_embeddings__shorten is 'Sets compared_vector from vector and the dimensions of the '
-  'model.';
+comment on function embeddings.tg_memory_embeddings__shorten is 'Sets compared_vector, of the model''s own dimensions.';
 
 create trigger _100_shorten before insert or update of vector, compared_vector, model on public.memory_embeddings
   for each row execute function embeddings.tg_memory_embeddings__shorten();

@@ -4,14 +4,12 @@
 create function embeddings.embedding_type_name(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('%s(%s)', embeddings.compared_vector_type(), dimensions);
-comment on function embeddings.embedding_type_name is 'The type of the vectors of a model that searches compare, with its '
-  'dimensions.';
+comment on function embeddings.embedding_type_name is 'The type of a model''s compared vectors, with its dimensions.';
 
 create function embeddings.embedding_expression(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('(compared_vector::%s)', embeddings.embedding_type_name(dimensions));
-comment on function embeddings.embedding_expression is 'The expression over memory_embeddings that the indexes of a model hold. '
-  'A search must use the same expression.';
+comment on function embeddings.embedding_expression is 'The expression that a model''s indexes hold, and that searches use.';
 
 create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer) returns text
 language sql immutable parallel safe set search_path = ''
@@ -29,14 +27,12 @@ begin atomic
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
   cross join pg_catalog.unnest(packets.tenant_buckets()) as b (bucket);
 end;
-comment on function embeddings.embedding_indexes is 'The indexes of a model: one for each embedding type and bucket of tenants. '
-  'name: of the index; condition: its predicate.';
+comment on function embeddings.embedding_indexes is 'A model''s indexes, one per embedding type and bucket: name, condition.';
 
 create function embeddings.nearest_function_name(model text, embedding_type text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type, null), 'hnsw_', 'nearest_');
-comment on function embeddings.nearest_function_name is 'Name of the function in the schema embeddings that scans the indexes of '
-  'a model for one embedding type.';
+comment on function embeddings.nearest_function_name is 'Name of the function that scans a model''s indexes of one type.';
 
 -- Builds the source of the function, with one branch for each bucket of tenants.
 create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text) returns void
@@ -94,8 +90,7 @@ begin atomic
     (4, '%', 0.15, 6)) as known (place, pattern, midpoint, slope)
   where default_relevance.model like known.pattern order by known.place limit 1;
 end;
-comment on function embeddings.default_relevance is 'The map from similarity to relevance that a model gets when it is '
-  'registered: midpoint and slope, as in embedding_models.';
+comment on function embeddings.default_relevance is 'A model''s first map from similarity to relevance: midpoint, slope.';
 
 -- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
 -- harm.

@@ -56,16 +56,14 @@ begin atomic
   update embeddings.pending_embeddings q set leased_until = now() + lease
   from free f where q.packet_id = f.packet_id and q.model = renew_embedding_leases.model;
 end;
-comment on function embeddings.renew_embedding_leases is 'Extends the leases of memories that a job still works on. Leases are '
-  'short and renewed, so that another process soon takes over from one that died.';
+comment on function embeddings.renew_embedding_leases is 'Extends short leases of a job, which another can take if it dies.';
 
 create function embeddings.release_embedding_leases() returns void
 language sql volatile set search_path = ''
 begin atomic
   update embeddings.pending_embeddings q set leased_until = null where q.leased_until is not null;
 end;
-comment on function embeddings.release_embedding_leases is 'Ends all leases. A process that is alone on its database calls it at '
-  'its start, when every lease belongs to a process that died.';
+comment on function embeddings.release_embedding_leases is 'Ends all leases, at the start of the only process of a database.';
 
 create function embeddings.enqueue_missing_embeddings(model text) returns bigint
 language sql volatile set search_path = ''
@@ -120,8 +118,7 @@ return cardinality(models) > 0 and (
     select from embeddings.pending_embeddings q
     where q.model = any (models) and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()))
   or exists (select from embeddings.stale_contexts));
-comment on function embeddings.has_due_embeddings is 'True if a memory that waits for one of these models can be leased, or if a '
-  'memory has lost its context.';
+comment on function embeddings.has_due_embeddings is 'True if a memory can be leased for these models or lost its context.';
 grant execute on function embeddings.has_due_embeddings, embeddings.lease_pending_embeddings, embeddings.postpone_embeddings,
   embeddings.renew_embedding_leases, embeddings.release_embedding_leases, embeddings.enqueue_missing_embeddings,
   embeddings.embedding_backlog to l9_worker;

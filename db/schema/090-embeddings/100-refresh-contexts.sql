@@ -5,8 +5,7 @@
 create function embeddings.context_text(predecessor text, content text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
-comment on function embeddings.context_text is 'The end of the predecessor (500 characters) and the beginning of the memory '
-  '(2000), so that a small model reads both.';
+comment on function embeddings.context_text is 'The predecessor''s last 500 characters and the memory''s first 2000.';
 
 create function embeddings.requeue_stale_contexts() returns void
 language sql volatile set search_path = ''
@@ -41,8 +40,7 @@ return one.thread_id = other.thread_id and one.tenant_id = other.tenant_id and o
   and one.project_id is not distinct from other.project_id
   and one.org_id is not distinct from other.org_id
   and one.user_id is not distinct from other.user_id;
-comment on function embeddings.is_same_thread is 'True if two memories belong to one thread and are visible to the same callers. '
-  'Memories of another scope form another thread.';
+comment on function embeddings.is_same_thread is 'True if two memories have one thread, scope and readers.';
 
 create function embeddings.thread_neighbour(memory public.packet_store, is_before boolean) returns uuid
 language plpgsql stable set search_path = '' as $$
@@ -65,8 +63,7 @@ begin
       and p.org_id is not distinct from memory.org_id and p.user_id is not distinct from memory.user_id
     order by p."timestamp", p.packet_id limit 1);
 end $$;
-comment on function embeddings.thread_neighbour is 'The memory before or after this one in its thread, among those visible to '
-  'the same callers; null if there is none.';
+comment on function embeddings.thread_neighbour is 'The memory before or after this one in its thread; null for none.';
 
 -- Locks the memory and its predecessor without waiting for other writers, and writes a context only if it differs
 -- from the present one.

@@ -143,8 +143,7 @@ begin
   return embeddings.store_embeddings(
     packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
 end $$;
-comment on function embeddings.store_vectors is 'Does what store_embeddings() does, and stores the vector of the memory''s '
-  'context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then '
-  'stays in the queue.';
+comment on function embeddings.store_vectors is 'Does what store_embeddings() does, and stores the vector of the context. '
+  'Returns false and stores nothing if one of the two memories has changed; the memory then stays in the queue.';
 grant execute on function embeddings.insert_vectors, embeddings.store_embeddings, embeddings.store_chunks,
   embeddings.store_reasoning, embeddings.store_vectors to l9_worker;

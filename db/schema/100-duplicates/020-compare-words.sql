@@ -2,12 +2,10 @@
 -- calls compare_words() for each candidate.
 
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
-comment on function duplicates.max_parsed_chars is 'How many characters are parsed into words at once: a longer text may have '
-  'more words than fit into one tsvector.';
+comment on function duplicates.max_parsed_chars is 'How many characters are parsed at once, to fit into one tsvector.';
 
 create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
-comment on function duplicates.max_compared_chars is 'The greatest length of a text, in characters, that is compared with others '
-  'word by word. Of longer ones only exact duplicates are found.';
+comment on function duplicates.max_compared_chars is 'Longer texts are only compared for exact duplicates.';
 
 create function duplicates.distinct_words(content text) returns text[]
 language sql stable parallel safe strict set search_path = ''
@@ -25,13 +23,11 @@ return case
       pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
-comment on function duplicates.distinct_words is 'The distinct words of a text in lower case; for scripts without spaces, its '
-  'characters.';
+comment on function duplicates.distinct_words is 'Distinct words in lower case; of scripts without spaces, characters.';
 
 create type duplicates.used_word as (place integer, word text, spelling text, is_start boolean, is_flag boolean, adjoins boolean);
-comment on type duplicates.used_word is 'A word where it stands in a text: its place, the word in lower case and as it is '
-  'written, whether a sentence begins with it, whether it is an option of a command, and whether nothing stands between it and '
-  'the character before.';
+comment on type duplicates.used_word is 'A word where it stands in a text: place, lower-case and written form, and what begins '
+  'or precedes it.';
 
 create function duplicates.plain_text(content text) returns text
 language plpgsql immutable parallel safe strict set search_path = '' as $$

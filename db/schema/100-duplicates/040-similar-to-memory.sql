@@ -10,6 +10,5 @@ return coalesce((
     p.envelope ->> 'content', p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id, p.packet_id,
     content_vector, model) s
   where p.packet_id = similar_to_memory.packet_id), '{}');
-comment on function duplicates.similar_to_memory is 'The result of find_similar for a saved memory. The gateway reports it after '
-  'a save with on_similar keep.';
+comment on function duplicates.similar_to_memory is 'find_similar() of a saved memory, for saves with on_similar keep.';
 grant execute on function duplicates.similar_to_memory to l9_agent, l9_admin;

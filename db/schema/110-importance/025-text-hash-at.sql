@@ -8,5 +8,5 @@ return coalesce(
    where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at order by v.valid_until, v.version_id limit 1),
   (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
 comment on function importance.text_hash_at is 'The content_hash of the text that a memory had at a time; null for a memory that '
-  'does not exist. Definer: jobs don''t read versions. Not executable by callers.';
+  'does not exist. Definer: jobs don''t read versions.';
 grant execute on function importance.text_hash_at to l9_worker;

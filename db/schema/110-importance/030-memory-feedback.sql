@@ -39,8 +39,7 @@ begin
   join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
   return null;
 end $$;
-comment on function importance.tg_memory_feedback__stamp is 'Writes who gives the feedback and when, replacing what the client '
-  'sent.';
+comment on function importance.tg_memory_feedback__stamp is 'Writes who votes and when, replacing what the client sent.';
 comment on function importance.tg_memory_feedback__audit is 'Writes one audit row for each vote, without its reason. Definer: '
   'callers can''t insert into audit_log.';
 

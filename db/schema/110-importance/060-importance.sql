@@ -47,7 +47,6 @@ return coalesce(
     when until <= since then 0
   end),
   0);
-comment on function importance.decayed is 'The amount left after a time: it halves every 30 days. The result is 0 if the amount '
-  'or a time is null.';
+comment on function importance.decayed is 'What is left of an amount that halves every 30 days; 0 for null.';
 grant execute on function importance.kind_weight, importance.importance, importance.voice, importance.decayed to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;

@@ -42,8 +42,7 @@ language plpgsql volatile set search_path = '' as $$
 begin
   perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
 end $$;
-comment on function importance.lock_signals is 'Locks the statistics of memories, in the order of their ids. A function that '
-  'changes memory_voices calls this first, so that sum_voices() misses no row. Not executable by callers.';
+comment on function importance.lock_signals is 'Locks statistics in order of ids, before sum_voices() sums changes.';
 
 -- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
 create function importance.sum_voices(packet_ids uuid[]) returns void
@@ -83,6 +82,5 @@ begin atomic
     and (s.useful, s.useless, s.readers, s.read_at, s.contradiction_count)
       is distinct from (n.useful, n.useless, n.readers, n.read_at, n.contradictions::integer);
 end;
-comment on function importance.sum_voices is 'Writes the sums of memory_voices to memory_signals. The caller must have called '
-  'lock_signals(). Not executable by callers.';
+comment on function importance.sum_voices is 'Writes the sums of memory_voices to memory_signals, under lock_signals().';
 grant execute on function importance.lock_signals, importance.sum_voices to l9_worker;

@@ -13,8 +13,7 @@ return importance.importance(
     + importance.decayed(least((memory).access_count, 1)::double precision, (memory).last_accessed, at)),
   least((memory).contradiction_count, 1) + coalesce((signals).useless, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
-comment on function importance.importance_of is 'The importance() of a memory at a time, given its usage statistics; null '
-  'signals mean that it was never found or used. Pure.';
+comment on function importance.importance_of is 'importance() of a memory at a time; null signals: never found or used.';
 grant execute on function importance.importance_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function public.packet_store_importance_score(memory public.packet_store) returns real

@@ -8,23 +8,20 @@ return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).sco
   and ((access).is_admin
     or ((memory).org_id is null or (memory).org_id = (access).org_id)
     and ((memory).user_id is null or (memory).user_id = (access).user_id));
-comment on function importance.could_read is 'True if the caller of an access could read the memory. Callers could forge rows of '
-  'the log, so that only such rows count.';
+comment on function importance.could_read is 'True if the caller of an access could read the memory: rows can be forged.';
 
 create function importance.agent_of(tenant_id uuid, caller text) returns text
 language sql stable parallel safe security definer set search_path = ''
 return coalesce(
   (select a.creator from public.actors a where a.tenant_id = agent_of.tenant_id and a.caller = agent_of.caller), agent_of.caller);
-comment on function importance.agent_of is 'The creator name of a caller, under which its writes, votes and readings are one '
-  'voice. Definer: jobs don''t read actors.';
+comment on function importance.agent_of is 'A caller''s creator name, its one voice. Definer: jobs don''t read actors.';
 
 create function importance.read_window() returns interval language sql immutable parallel safe return interval '1 hour';
 comment on function importance.read_window is 'How long after a search a get_memory of a hit by the same agent counts as use.';
 
 create function importance.first_access_id(at timestamptz) returns uuid language sql immutable parallel safe
 return (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
-comment on function importance.first_access_id is 'Not greater than the id of any access at or after this time, so that the key '
-  'of the access log serves ranges of time.';
+comment on function importance.first_access_id is 'No greater than the id of any access since this time, for the log''s key.';
 
 create function importance.reads_after_search(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns table (packet_id uuid, access_id uuid)
@@ -51,7 +48,7 @@ begin atomic
   where s.access_id >= (select b.first_id from bounds b) and s.access_id < (select b.last_id from bounds b);
 end;
 comment on function importance.reads_after_search is 'The accesses of these transactions that read a memory in full, after a '
-  'search had shown it to the same agent within read_window(). Not executable by callers.';
+  'search had shown it to the same agent within read_window().';
 
 create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns uuid[]
 language plpgsql volatile set search_path = '' as $$
@@ -74,7 +71,7 @@ begin
   return read_ids;
 end $$;
 comment on function importance.count_reads is 'Writes to memory_voices who read which of these memories after a search, and '
-  'returns the memories read. They must be locked. Not executable by callers.';
+  'returns the memories read. They must be locked.';
 
 -- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
 create function importance.count_votes_and_citations(packet_ids uuid[]) returns void
@@ -115,8 +112,7 @@ begin atomic
   on conflict (packet_id, agent) do update set vote = excluded.vote, has_cited = excluded.has_cited
   where (v.vote, v.has_cited) is distinct from (excluded.vote, excluded.has_cited);
 end;
-comment on function importance.count_votes_and_citations is 'Writes to memory_voices what each agent last voted on these '
-  'memories, and who wrote memories that rest on them. They must be locked. Counting again does no harm. Not executable by '
-  'callers.';
+comment on function importance.count_votes_and_citations is 'Writes to memory_voices each agent''s last vote on these locked '
+  'memories, and who wrote what rests on them. Counting again does no harm.';
 grant execute on function importance.could_read, importance.agent_of, importance.read_window, importance.first_access_id,
   importance.reads_after_search, importance.count_reads, importance.count_votes_and_citations to l9_worker;

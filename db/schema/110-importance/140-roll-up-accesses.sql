@@ -17,7 +17,7 @@ begin atomic
     last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
 comment on function importance.count_accesses is 'Adds the accesses of these transactions to access_count and last_accessed of '
-  'these memories, which must be locked. Not executable by callers.';
+  'these memories, which must be locked.';
 
 -- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
 -- meanwhile.
@@ -74,7 +74,7 @@ begin
 end $$;
 comment on function importance.roll_up_accesses_between is 'Adds the accesses of these transactions that are later than '
   'era_after to memory_signals, and counts again the voices of agents on the memories that they read or voted on, and on up to '
-  '10,000 that are queued in pending_recounts. Not executable by callers: roll_up_accesses() chooses the range.';
+  '10,000 that are queued in pending_recounts.';
 
 create function importance.are_accesses_waiting() returns boolean
 language sql stable set search_path = ''
@@ -89,8 +89,7 @@ begin atomic
     or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
   from importance.access_roll_up r;
 end;
-comment on function importance.are_accesses_waiting is 'True if there may be something to roll up. Cheap, for a job that asks '
-  'often.';
+comment on function importance.are_accesses_waiting is 'True if there may be something to roll up; cheap.';
 
 create function importance.access_backlog()
 returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)

@@ -7,8 +7,7 @@ create function documents.min_section_bytes() returns integer language sql immut
 create function documents.max_section_bytes() returns integer language sql immutable parallel safe return 3072;
 comment on function documents.max_body_bytes is 'The maximum size of the Markdown of a document: 4 MiB.';
 comment on function documents.min_section_bytes is 'A section that is shorter is joined with what follows it: 1 KiB.';
-comment on function documents.max_section_bytes is 'A text that is longer is cut: 3 KiB. White space is never cut off, so a '
-  'section with much of it can be longer.';
+comment on function documents.max_section_bytes is 'A text that is longer is cut; trailing white space does not count.';
 
 create function documents.check_body(body_md text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$

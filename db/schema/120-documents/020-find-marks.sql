@@ -26,8 +26,7 @@ return case fence
   when '+++' then '^\+\+\+[ \t\r]*$'
   when '<!--' then '-->'
   else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
-comment on function documents.end_of_fence is 'A regular expression for the line that ends what this opens: front matter, a '
-  'comment of HTML, or a fence of at least as many marks.';
+comment on function documents.end_of_fence is 'An expression for the end of front matter, a comment, or a fence.';
 
 -- Looks only at lines that can be a mark, in order, and remembers which fence is open.
 create function documents.find_marks(body_md text, open_fence text default null)
@@ -107,6 +106,5 @@ language sql immutable parallel safe set search_path = ''
 return coalesce(
   (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
   nullif(btrim(left(btrim(substring(source_url from '([^/]*)/*$')), 500)), ''));
-comment on function documents.title_of is 'The title of a document whose writer names none: its first heading, or else the end '
-  'of the path where it comes from. Null: it has neither.';
+comment on function documents.title_of is 'A document''s title: its first heading, or its path''s end; null for neither.';
 grant execute on function documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of to l9_agent, l9_admin;

@@ -36,6 +36,5 @@ begin
   end loop;
   return rise;
 end $$;
-comment on function documents.longest_rise is 'The numbers of a longest part of a list, not necessarily without gaps, in which '
-  'each is greater than the one before it. Numbers must differ.';
+comment on function documents.longest_rise is 'The numbers of a longest rising part of a list, with gaps; all differ.';
 grant execute on function documents.longest_rise to l9_agent, l9_admin;

@@ -12,8 +12,7 @@ comment on function documents.raise_not_writer is 'Raises L9OWN for a document t
 
 create function documents.writes_left() returns integer language sql stable set search_path = ''
 return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
-comment on function documents.writes_left is 'How many sections this transaction still writes, where a call is cut into several; '
-  'null if it writes all.';
+comment on function documents.writes_left is 'How many sections this transaction may still write; null for all.';
 
 create function documents.is_continued() returns boolean language sql stable set search_path = ''
 return pg_catalog.current_setting('l9.is_continued', true) = 'true';

@@ -108,6 +108,5 @@ begin atomic
   where k.tenant_id = me.tenant_id and k.caller = me.caller and k.acting_org_id is not distinct from me.org_id
     and k.acting_user_id is not distinct from me.user_id and k.idempotency_key = remember_answer.idempotency_key;
 end;
-comment on function memories.remember_answer is 'Keeps the answer of a save under its idempotency key, which answer_of_key has '
-  'reserved.';
+comment on function memories.remember_answer is 'Keeps the answer of a save under its reserved idempotency key.';
 grant execute on function memories.answer_of_key, memories.remember_answer to l9_agent, l9_admin;

@@ -36,6 +36,5 @@ begin
   return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content',
     memory.envelope ->> 'content');
 end $$;
-comment on function memories.present_state is 'What a memory is now, for the answer to a write that expected another version: '
-  'packet_id, updated_at and content; null if the caller may not read it. It is audited as a read.';
+comment on function memories.present_state is 'What a memory is now, for a failed expected_version; null if hidden. Audited.';
 grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;

@@ -115,8 +115,7 @@ language sql stable set search_path = ''
 -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
 return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
   packets.text_identity(secrets.as_stored(fields ->> 'content', identity.current_tenant_id())));
-comment on function memories.identity_of is 'The identity_hash that a memory with these fields will have: by the rules of its '
-  'kind or, without rules, by its content.';
+comment on function memories.identity_of is 'The identity_hash of a memory with these fields, by its kind or content.';
 
 create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.packet_store
@@ -163,8 +162,7 @@ begin
   on conflict do nothing returning * into saved;
   return saved;
 end $$;
-comment on function memories.insert_draft is 'Inserts a draft: its columns that callers may write, of which null takes the '
-  'default. Null if one that is the same is there.';
+comment on function memories.insert_draft is 'Inserts a draft, null columns by default; null if one that is the same exists.';
 
 -- A kind without rules is inserted at once, and the same memory looked for where there is one; a kind with rules looks first,
 -- because its triggers change other memories. If a concurrent save or delete was first, it looks again.

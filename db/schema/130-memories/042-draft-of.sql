@@ -63,8 +63,7 @@ begin
   end if;
   return fields;
 end $$;
-comment on function memories.with_title is 'The fields of a document: with a title from its text, if it has none, and with a '
-  'text by which it is found under its aliases, too.';
+comment on function memories.with_title is 'A document''s fields with a title from its text, and found by its aliases.';
 
 -- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
 create function memories.draft_of(item jsonb) returns public.packet_store

@@ -70,6 +70,5 @@ begin
     else 'the item could not be stored' end;
   return answer;
 end $$;
-comment on function memories.error_of_item is 'The error of an item as memory_store answers it. detail is that of the error, '
-  'which holds the findings of L9SEC.';
+comment on function memories.error_of_item is 'The error of an item as memory_store answers it, findings of L9SEC included.';
 grant execute on function memories.is_fault_of_item, memories.error_of_item to l9_agent, l9_admin;

@@ -36,8 +36,7 @@ begin
   end if;
   return true;
 end $$;
-comment on function memories.restore_ttl is 'Gives a memory the ttl that its kind and fields say, in place of one of its own. '
-  'True if that changes it. Errors: L9OWN.';
+comment on function memories.restore_ttl is 'Gives a memory its kind''s ttl for its own; true if that changes it. Raises L9OWN.';
 
 -- Saves the memory, then the text of a document, then its approval, which locks it.
 create function memories.save_item(item jsonb, draft public.packet_store, rules jsonb) returns public.save_result
@@ -93,8 +92,7 @@ begin
   select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
   perform memories.check_version(case when found then locked else same end, expected_version);
 end $$;
-comment on function memories.check_version_of_item is 'Raises L9VER if the memory that is the same as an item is no longer as '
-  'the caller has read it, or not there any more.';
+comment on function memories.check_version_of_item is 'Raises L9VER if the item''s memory has changed or gone since it was read.';
 
 -- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
 create function memories.store_item(index integer, item jsonb, draft public.packet_store) returns public.stored_item

@@ -25,9 +25,8 @@ begin
   )
   select g.tenant_id, count(*) from removed g group by g.tenant_id;
 end $$;
-comment on function memories.delete_expired is 'Deletes expired memories, the oldest first, and returns how many in each tenant. '
-  'An identity restricts it to the memories in that identity''s reach; without one it covers all. Not executable by callers: the '
-  'two functions that call it check who may.';
+comment on function memories.delete_expired is 'Deletes expired memories, oldest first, within an identity''s reach or all; '
+  'returns how many per tenant. Callers check who may.';
 
 create function public.delete_expired_memories(max_rows integer default 10000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$

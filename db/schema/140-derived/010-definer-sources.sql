@@ -38,6 +38,5 @@ return case
       (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
   else true
 end;
-comment on function derived.is_source is 'True if the caller sees a memory and may derive from it; the condition is that of '
-  'policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, '
-  'which import old memories. Not executable by callers.';
+comment on function derived.is_source is 'True if the caller may derive from a memory, as policy definer_sources says for the '
+  'owner. Always true for migrations, which import.';

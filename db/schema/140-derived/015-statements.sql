@@ -8,8 +8,7 @@ comment on function derived.agent_for is 'The creator name of the actor that sta
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
 return identity.is_admin_creator((source).tenant_id, derived.agent_for(source));
-comment on function derived.is_from_admin is 'True if agent_for() this memory is an administrator. Not executable by callers: '
-  'functions of the owner call it.';
+comment on function derived.is_from_admin is 'True if agent_for() this memory is an administrator.';
 
 create function derived.tg__stamp_statement() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -27,8 +26,7 @@ comment on function derived.tg__stamp_statement is 'Records whose statement a de
 create function derived.bounded_confidence(source public.packet_store, confidence double precision) returns double precision
 language sql stable parallel safe set search_path = ''
 return least(confidence, (identity.bounds_of((source).tenant_id, derived.agent_for(source))).max_confidence);
-comment on function derived.bounded_confidence is 'The upper bound of confidence (actors.max_confidence) of agent_for() this '
-  'memory. Not executable by callers.';
+comment on function derived.bounded_confidence is 'The bound of confidence of agent_for() this memory.';
 
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''

@@ -20,5 +20,5 @@ begin
   return source;
 end $$;
 comment on function derived.lock_source_memory is 'Returns the memory that a row is derived from, locked until the end of the '
-  'transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by '
-  'callers: functions of the owner call it. Definer: locks memories of other writers.';
+  'transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Definer: locks '
+  'memories of other writers.';

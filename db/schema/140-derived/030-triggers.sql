@@ -45,9 +45,8 @@ begin
   using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
   return jsonb_populate_record(new, taken);
 end $$;
-comment on function derived.tg__take_references is 'Copies correlation, session and trace of the source memory to a derived row '
-  'that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to '
-  'read them from. Definer: reads the source, or the evidence that was derived from it.';
+comment on function derived.tg__take_references is 'Copies the references of a new source. Arguments: the columns for source and '
+  'trace, the table and column to read from. Definer: reads the source, or the evidence derived from it.';
 
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived() returns trigger

@@ -26,8 +26,7 @@ begin atomic
   insert into derived.derived_tables (table_name, source_column, trace_column, has_own_way)
   values (list_table.table_name, list_table.source_column, list_table.trace_column, list_table.has_own_way);
 end;
-comment on procedure derived.list_table is 'Makes the rows of a table follow their memory. The arguments are the columns of '
-  'derived_tables. Run by migrations only.';
+comment on procedure derived.list_table is 'Makes a table follow its memories. The arguments are columns of derived_tables.';
 
 -- The job that stores vectors copies the references, too; the other columns follow before the row is written.
 call derived.list_table('memory_embeddings', 'packet_id', 'trace_id', has_own_way => true);
@@ -46,7 +45,7 @@ begin
     execute function %s()$sql$, trigger_name, function_name);
 end $$;
 comment on procedure derived.follow_packets is 'Creates a trigger that runs a trigger function (named with its schema) for each '
-  'memory whose readers or expiry change. Run by migrations only.';
+  'memory whose readers or expiry change.';
 
 create function derived.tg_packet_store__derived_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$

@@ -75,4 +75,4 @@ comment on procedure derived.derive_from_packets is 'Makes a table one of rows d
   'their source. A row that is computed from several memories takes the references of its next source from evidence_table, where '
   'evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, '
   'references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, '
-  'updated_at and a uuid key. Run by migrations only.';
+  'updated_at and a uuid key.';

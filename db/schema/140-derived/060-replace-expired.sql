@@ -43,4 +43,4 @@ begin
 end $$;
 comment on procedure derived.replace_expired is 'Creates a trigger that deletes what has expired where a unique index over '
   'owner, project, scope and key_columns would refuse a row because of it. message: the error where a memory is moved onto a row '
-  'that has not expired. Run by migrations only.';
+  'that has not expired.';

@@ -77,8 +77,7 @@ begin atomic
   union all
   select null, null, null, true from found f where f.place > 100;
 end;
-comment on function fields.values_at is 'The values of a field of an envelope as field_values holds them: the first 100, and a '
-  'row that says so if there are more.';
+comment on function fields.values_at is 'A field''s values as field_values holds them: 100 and a row for more.';
 
 create function fields.lock_indexes(tenant_id uuid, is_exclusive boolean) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -91,8 +90,7 @@ begin
     perform pg_advisory_xact_lock_shared(key);
   end if;
 end $$;
-comment on function fields.lock_indexes is 'Makes saves of memories with fields and the registration of an index wait for each '
-  'other, so that no memory is left out of an index.';
+comment on function fields.lock_indexes is 'Saves with fields and a new index wait for each other: none is missed.';
 
 create function fields.tg_packet_store__index_fields() returns trigger
 language plpgsql security definer set search_path = '' as $$

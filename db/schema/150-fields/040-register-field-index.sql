@@ -12,8 +12,7 @@ begin
   perform administration.require_whole_token(admin);
   return admin;
 end $$;
-comment on function fields.require_indexer is 'Returns the administrator, if it is one of the tenant itself with an unlimited '
-  'token; else raises L9SCP or L9AUT.';
+comment on function fields.require_indexer is 'The tenant''s own administrator with a whole token; else L9SCP or L9AUT.';
 
 -- A lock holds back saves of memories with fields until the values of those that exist are written.
 create function public.register_field_index(field text) returns public.field_indexes

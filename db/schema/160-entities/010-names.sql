@@ -4,8 +4,7 @@
 create function entities.normalise_name(name text) returns text language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(
   pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
-comment on function entities.normalise_name is 'Returns the form in which names are compared: Unicode NFKC, lower case, white '
-  'space trimmed and collapsed.';
+comment on function entities.normalise_name is 'How names are compared: NFKC, lower case, white space collapsed.';
 
 create function entities.max_name_bytes() returns integer language sql immutable parallel safe set search_path = '' return 1000;
 comment on function entities.max_name_bytes is 'The length of a name in bytes, as given and normalised, at most.';
@@ -22,8 +21,7 @@ begin
     identity.check_bytes(normalised, entities.max_name_bytes(), field);
   return normalised;
 end $$;
-comment on function entities.check_name is 'Returns normalise_name() of a name. Raises L9VAL for this field if the name is '
-  'missing or blank, L9LIM if it is longer than 1000 bytes.';
+comment on function entities.check_name is 'normalise_name(), or L9VAL for a missing name, L9LIM beyond 1000 bytes.';
 
 create function entities.check_names(names text[], field text) returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -32,7 +30,6 @@ return array(
   from pg_catalog.unnest(names) with ordinality as input (name, place)
   cross join lateral (select entities.check_name(input.name, field) as name) checked
   group by checked.name order by pg_catalog.min(input.place));
-comment on function entities.check_names is 'Checks each name with check_name(). Returns the names in the order of the list, '
-  'each once and as it is spelled first, with white space trimmed and collapsed.';
+comment on function entities.check_names is 'Names by check_name(), in the order and spelling given, each once and trimmed.';
 grant execute on function entities.normalise_name, entities.max_name_bytes, entities.check_name, entities.check_names to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;

@@ -22,7 +22,6 @@ return (
       1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
     digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
-comment on function entities.noisy_or is 'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their '
-  'confidences c, at most highest, rounded to so many digits after the point. A result that is combined again later should keep '
-  '15.';
+comment on function entities.noisy_or is 'The confidence 1 - Π(1 - c) of independent statements, at most highest, rounded: to 15 '
+  'digits if combined again.';
 grant execute on function entities.noisy_or to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -22,8 +22,7 @@ language sql stable security definer set search_path = '' rows 2
 begin atomic
   select t.* from entities.tables_with_names t order by t.table_name;
 end;
-comment on function entities.registered_tables is 'The tables that state something of entities: the same for every caller. '
-  'Definer: callers have no grant on the table.';
+comment on function entities.registered_tables is 'Tables that state something of entities. Definer: callers have no grant.';
 
 create function entities.is_disputed(alias public.entity_aliases) returns boolean
 language plpgsql stable set search_path = '' set enable_seqscan = off as $$
@@ -48,15 +47,13 @@ begin
   end loop;
   return false;
 end $$;
-comment on function entities.is_disputed is 'True if the caller can read something that another agent than that of the alias '
-  'states of one of its two names. It depends on nothing that the caller can''t read.';
+comment on function entities.is_disputed is 'True if the caller reads another agent''s statement on one of an alias''s names.';
 
 create function entities.counts_for_caller(alias public.entity_aliases) returns boolean
 language plpgsql stable set search_path = '' as $$
 begin
   return alias.is_from_admin or alias.agent = identity.current_creator() or not entities.is_disputed(alias);
 end $$;
-comment on function entities.counts_for_caller is 'True if the alias is applied for the caller: an administrator''s for '
-  'everyone; an agent''s for that agent, and for others as long as nobody else states something of its names.';
+comment on function entities.counts_for_caller is 'True if an alias applies: an administrator''s, one''s own, an undisputed one.';
 grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin,
   l9_platform_admin, l9_worker;

@@ -20,8 +20,7 @@ begin
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   order by a.alias_normalized, a.is_from_admin desc, a.created_at, a.alias_id;
 end $$;
-comment on function entities.aliases_for is 'Returns the names in the list that are aliases which count for the caller, each '
-  'with its entity.';
+comment on function entities.aliases_for is 'The names that are aliases counting for the caller, with entities.';
 
 create function entities.aliases_of(entity_name text) returns setof text
 language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off as $$

@@ -27,8 +27,7 @@ begin
     perform identity.raise_error('L9VAL', 'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z');
   end if;
 end $$;
-comment on function events.check_event is 'Checks the envelope of a memory of kind event: event_type is required; agent_id and '
-  'timestamp are optional. Raises L9VAL or L9LIM for the field.';
+comment on function events.check_event is 'Checks the envelope of an event. Raises L9VAL or L9LIM for the field.';
 
 -- The required steps come first, then the type and the limit of each optional field.
 create function events.check_reasoning(envelope jsonb) returns void
@@ -70,9 +69,7 @@ begin
     perform identity.raise_error('L9VAL', 'envelope.confidence_scores: must be an object of numbers from 0 to 1');
   end if;
 end $$;
-comment on function events.check_reasoning is 'Checks the envelope of a memory of kind reasoning_trace: steps is required; '
-  'agent_id, extracted_features, inference_steps, reasoning_tokens, decision_tokens and confidence_scores are optional. Raises '
-  'L9VAL or L9LIM for the field.';
+comment on function events.check_reasoning is 'Checks the envelope of a reasoning_trace. Raises L9VAL or L9LIM for the field.';
 
 create function events.tg_packet_store__check_envelope() returns trigger
 language plpgsql set search_path = '' as $$
@@ -91,9 +88,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function events.tg_packet_store__check_envelope is 'Rejects an event or a reasoning trace whose envelope misses a '
-  'required field or holds a wrong value. Takes envelope.timestamp as the event time of an event, unless the writer gives '
-  'another one.';
+comment on function events.tg_packet_store__check_envelope is 'Rejects an event or trace with a wrong envelope. An event''s '
+  'envelope.timestamp is its time, unless the writer gives another.';
 
 -- Before the event time is checked.
 create trigger _200_check_envelope before insert or update of envelope, packet_type on public.packet_store

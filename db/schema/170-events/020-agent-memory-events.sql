@@ -57,5 +57,4 @@ begin
     set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
       content = excluded.content, updated_at = clock_timestamp();
 end $$;
-comment on function events.fill_event is 'Writes the event row of a memory, or deletes it if the memory is no longer an event. '
-  'Not executable by callers. Definer: callers can''t write events.';
+comment on function events.fill_event is 'Writes or deletes the event row of a memory. Definer: callers can''t write events.';

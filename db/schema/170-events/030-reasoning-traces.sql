@@ -82,8 +82,7 @@ begin
       decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
       updated_at = clock_timestamp();
 end $$;
-comment on function events.fill_reasoning is 'Writes the trace row of a memory, or deletes it if the memory is no longer a '
-  'reasoning trace. Not executable by callers. Definer: callers can''t write traces.';
+comment on function events.fill_reasoning is 'Writes or deletes the trace row of a memory. Definer: callers can''t write traces.';
 
 -- Fills what the kind was before and what it is now. An update counts only if it changes something that the row holds.
 create function events.tg_packet_store__fill_columns() returns trigger
@@ -100,8 +99,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function events.tg_packet_store__fill_columns is 'Keeps the event or reasoning trace of a memory in step with it. '
-  'Definer: runs functions that callers may not.';
+comment on function events.tg_packet_store__fill_columns is 'Keeps a memory''s row in step. Definer: runs what callers can''t.';
 
 create trigger _610_fill_columns after insert on public.packet_store
   for each row when (new.packet_type in ('event', 'reasoning_trace')) execute function events.tg_packet_store__fill_columns();

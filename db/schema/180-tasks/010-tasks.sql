@@ -7,19 +7,16 @@ return not pg_catalog.jsonb_path_exists(value,
   and not pg_catalog.jsonb_path_exists(value,
     '$.** ? (@.type() == "object").keyvalue().key ? (!(@ like_regex "^[A-Za-z0-9._:/@+-]{1,100}$"))')
   and pg_catalog.octet_length(value::text) <= 4096;
-comment on function tasks.is_bare is 'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then '
-  'contains no text that somebody wrote.';
+comment on function tasks.is_bare is 'True for numbers, truth values, ids and names up to 4 KiB: no text that somebody wrote.';
 
 create function tasks.is_error_name(name text) returns boolean language sql immutable parallel safe set search_path = ''
 return name ~ '^[A-Za-z0-9._:-]{1,100}$';
-comment on function tasks.is_error_name is 'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so '
-  'no text that somebody wrote.';
+comment on function tasks.is_error_name is 'True for the name of an error: 1 to 100 letters, digits or ._:-.';
 
 create function tasks.error_name(error text) returns text language sql immutable parallel safe set search_path = ''
 return coalesce(
   nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
-comment on function tasks.error_name is 'Returns the name at the start of an error, for which is_error_name() is true; Error if '
-  'there is none.';
+comment on function tasks.error_name is 'The name at the start of an error; Error if there is none.';
 
 create table public.tasks (
   id uuid primary key default uuidv7(),

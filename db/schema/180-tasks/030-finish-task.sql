@@ -19,6 +19,5 @@ begin
   get diagnostics finished = row_count;
   return finished;
 end $$;
-comment on function tasks.finish_task is 'Records that runs ended: failed if an error is named, else completed. Returns the '
-  'number of runs that were still queued or running.';
+comment on function tasks.finish_task is 'Records that runs ended, failed if an error is named; returns how many were open.';
 grant execute on function tasks.finish_task to l9_worker;

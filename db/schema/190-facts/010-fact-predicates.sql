@@ -53,5 +53,4 @@ language sql stable parallel safe set search_path = ''
 return coalesce((
   select p.is_single_valued from public.fact_predicates p
   where p.tenant_id = is_single_valued.tenant_id and p.predicate = is_single_valued.predicate), false);
-comment on function facts.is_single_valued is 'True if the predicate is registered as single-valued in the tenant. Not '
-  'executable by callers: functions of the owner call it.';
+comment on function facts.is_single_valued is 'True if the tenant registered the predicate as single-valued.';

@@ -2,8 +2,7 @@
 -- lock_facts(), and reads what it recomputes by facts_with_key().
 
 create type facts.fact_key as (tenant_id uuid, audience_id uuid, subject_normalized text, predicate text, object_normalized text);
-comment on type facts.fact_key is 'Identifies the facts that are recomputed together: within one audience, all facts of a '
-  'subject and a single-valued predicate; for a multi-valued predicate, only those with one object.';
+comment on type facts.fact_key is 'Facts recomputed together: of an audience, subject and predicate, and object if multi-valued.';
 
 create function facts.lock_facts(key facts.fact_key) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -14,8 +13,7 @@ begin
     hashtextextended(format('l9-memory facts %s %s %s', key.audience_id, key.predicate, key.subject_normalized), 0));
   return facts.is_single_valued(key.tenant_id, key.predicate);
 end $$;
-comment on function facts.lock_facts is 'Waits until no other transaction changes these facts, holds them until the end of this '
-  'one, and returns true if the predicate is single-valued. Not executable by callers.';
+comment on function facts.lock_facts is 'Locks these facts until the transaction ends; true if single-valued.';
 
 create function facts.facts_with_key(key facts.fact_key, is_single boolean) returns setof public.knowledge_facts
 language sql stable
@@ -24,5 +22,4 @@ begin atomic
   where f.audience_id = (key).audience_id and f.subject_normalized = (key).subject_normalized and f.predicate = (key).predicate
     and (is_single or f.object_normalized = (key).object_normalized);
 end;
-comment on function facts.facts_with_key is 'Returns the facts that are recomputed together, including facts that ended, expired '
-  'or were retracted. Not executable by callers.';
+comment on function facts.facts_with_key is 'Facts recomputed together, also ended, expired or retracted ones.';

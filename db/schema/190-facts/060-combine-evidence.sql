@@ -44,8 +44,7 @@ begin atomic
       (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
         s.valid_from, s.recorded_at, s.ttl);
 end;
-comment on function facts.compute_fact_confidence is 'Computes spelling, confidence, counts and times of facts from their '
-  'evidence. The new fact keeps its updated_at. Not executable by callers.';
+comment on function facts.compute_fact_confidence is 'Computes facts from their evidence. The new one keeps updated_at.';
 
 create function facts.groups_to_merge(key facts.fact_key, is_single boolean) returns table (fact_id uuid, kept uuid)
 language sql stable set search_path = ''
@@ -72,9 +71,8 @@ begin atomic
   select g.fact_id, first_value(g.fact_id) over (partition by g.period, g.run, g.object_normalized order by g.place)
   from grouped g order by g.place;
 end;
-comment on function facts.groups_to_merge is 'Returns each fact that was not retracted, and the fact that it is merged into: the '
-  'first that states the same, with no other value between them. What an agent states while an administrator''s fact holds '
-  'stands beside that fact. Not executable by callers.';
+comment on function facts.groups_to_merge is 'Each unretracted fact, and the first with no other value between that states the '
+  'same. What an agent states while an administrator''s holds stands beside that.';
 
 -- Moves the evidence and the number of reads of each duplicate to the fact that is kept, and deletes the duplicate.
 create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
@@ -106,5 +104,4 @@ begin
   end loop;
   return has_merged;
 end $$;
-comment on function facts.merge_facts is 'Merges facts that state the same with no other value between them, and keeps the '
-  'evidence of all. Returns true if any were merged. Not executable by callers.';
+comment on function facts.merge_facts is 'Merges facts of groups_to_merge() and their evidence; true if any.';

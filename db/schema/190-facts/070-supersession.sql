@@ -49,6 +49,5 @@ begin atomic
     where s.fact_id = f.fact_id and s.valid_to is not null and s.is_from_admin = f.is_from_admin
     order by s.end_stated_at desc, s.evidence_id desc limit 1) stated on true;
 end;
-comment on function facts.supersession_chain is 'Computes which fact superseded which: facts are ordered by valid_from, then by '
-  'recorded_at, and each ends where the next begins, or earlier where its evidence says so. An agent''s fact that begins while '
-  'an administrator''s holds is outranked: it ends where it begins and names the other. Not executable by callers.';
+comment on function facts.supersession_chain is 'Which fact superseded which: by valid_from, then recorded_at; each ends where '
+  'the next begins, or earlier by its evidence. An agent''s that begins while an administrator''s holds ends there, outranked.';

@@ -49,9 +49,8 @@ begin atomic
   ) v
   group by v.packet_id, v.agent;
 end;
-comment on function facts.voices_on is 'Which agents other than the author asserted facts that these memories state, and which '
-  'agents contradict them by facts of other memories. However many facts an agent asserts, it is one row. Not executable by '
-  'callers.';
+comment on function facts.voices_on is 'Which agents besides the author asserted facts that these memories state, and which '
+  'contradict them: one row per agent, however many facts.';
 
 create function facts.changed_voices(packet_ids uuid[]) returns uuid[]
 language sql stable set search_path = '' set enable_seqscan = off
@@ -64,8 +63,7 @@ return array(
     where v.packet_id = any (changed_voices.packet_ids) and (v.has_asserted or v.has_contradicted)
   ) k using (packet_id, agent)
   where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
-comment on function facts.changed_voices is 'Which of these memories have other voices than memory_voices says. Not executable '
-  'by callers.';
+comment on function facts.changed_voices is 'Which of these memories have other voices than memory_voices says.';
 
 create function facts.recount_voices(packet_ids uuid[]) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -90,5 +88,4 @@ begin
   where (v.has_asserted, v.has_contradicted) is distinct from (excluded.has_asserted, excluded.has_contradicted);
   perform importance.sum_voices(changed_ids);
 end $$;
-comment on function facts.recount_voices is 'Writes to memory_voices which agents assert and which contradict what these '
-  'memories state, and the sums to memory_signals. Not executable by callers.';
+comment on function facts.recount_voices is 'Writes these memories'' voices to memory_voices, sums to memory_signals.';

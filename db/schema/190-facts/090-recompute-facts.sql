@@ -59,6 +59,5 @@ begin
     perform facts.recount_voices(packet_ids);
   end if;
 end $$;
-comment on function facts.recompute_facts is 'Recomputes facts from their evidence, which fact superseded which, and the voices '
-  'of agents on their source memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock '
-  'of the predicate. Not executable by callers.';
+comment on function facts.recompute_facts is 'Recomputes facts from their evidence, what superseded what, and voices on their '
+  'sources and packet_ids. The caller holds lock_facts(), or the exclusive lock of the predicate.';

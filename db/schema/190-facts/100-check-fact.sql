@@ -3,8 +3,7 @@
 
 create function facts.object_text(object jsonb) returns text language sql immutable parallel safe set search_path = ''
 return entities.normalise_name(object #>> '{}');
-comment on function facts.object_text is 'Returns the form in which objects are compared: texts, numbers and truth values like '
-  'names, lists and objects by their JSON.';
+comment on function facts.object_text is 'How objects are compared: scalars like names, lists and objects by JSON.';
 
 create function facts.check_object(object jsonb) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -36,6 +35,5 @@ begin
   key.object_normalized := facts.check_object(object);
   return key;
 end $$;
-comment on function facts.key_of_fact is 'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, '
-  'predicate or object break a rule.';
+comment on function facts.key_of_fact is 'The key of a fact that a memory states. Raises L9VAL or L9LIM.';
 grant execute on function facts.object_text, facts.check_object to l9_agent, l9_admin, l9_platform_admin;

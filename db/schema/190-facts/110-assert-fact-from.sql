@@ -40,9 +40,8 @@ begin
   end loop;
   return null;
 end $$;
-comment on function facts.fact_at is 'Returns the fact that a statement by an agent or an administrator is evidence of: the one '
-  'that already states this and holds at that time, or the next one to begin after it, which then began earlier than was known. '
-  'Not executable by callers.';
+comment on function facts.fact_at is 'The fact that a statement is evidence of: one that states it at that time, or the next to '
+  'begin, which then began earlier.';
 
 create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz) returns uuid
@@ -57,7 +56,7 @@ begin atomic
     (key).object_normalized, insert_fact.valid_from, insert_fact.valid_from, clock_timestamp())
   returning f.fact_id;
 end;
-comment on function facts.insert_fact is 'Inserts a fact without evidence. Not executable by callers.';
+comment on function facts.insert_fact is 'Inserts a fact without evidence.';
 
 -- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
 -- fact gets its confidence and validity then, like one that exists.

@@ -12,7 +12,7 @@ begin atomic
   order by 1;
 end;
 comment on function facts.keys_of_evidence is 'Returns the keys of all facts that a memory states and that must be recomputed '
-  'when the memory changes. audience_id: the keys as they will be in that audience. Not executable by callers.';
+  'when the memory changes. audience_id: the keys as they will be in that audience.';
 
 create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -37,9 +37,8 @@ begin
       key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[withdraw_evidence.packet_id]);
   end loop;
 end $$;
-comment on function facts.withdraw_evidence is 'Deletes the evidence of a memory and recomputes its facts without it. '
-  'only_extracted: deletes only what a model extracted and no caller retracted. For jobs. Definer: writes tables that callers '
-  'can''t write.';
+comment on function facts.withdraw_evidence is 'Deletes a memory''s evidence (only_extracted: what a model found and nobody '
+  'retracted) and recomputes its facts. Definer: writes tables that callers can''t write.';
 grant execute on function facts.withdraw_evidence to l9_worker;
 
 create function facts.tg_packet_store__withdraw_facts() returns trigger

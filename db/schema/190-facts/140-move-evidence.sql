@@ -37,7 +37,7 @@ begin
   end if;
 end $$;
 comment on function facts.move_evidence is 'Moves the evidence of a memory to another audience: together with the fact if no '
-  'other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
+  'other memory states it, otherwise to an equal fact there or to a new one.';
 
 -- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
 -- move in opposite directions can't deadlock.

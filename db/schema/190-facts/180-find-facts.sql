@@ -4,8 +4,7 @@
 create function facts.names_of_object(object jsonb) returns text[] language sql stable parallel safe set search_path = ''
 return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}')
   else array[facts.object_text(object)] end;
-comment on function facts.names_of_object is 'Returns the forms that an object may be stored in: all names of the entity if it '
-  'is a text, otherwise the value.';
+comment on function facts.names_of_object is 'Forms that an object may be stored in: an entity''s names, or the value.';
 
 -- Takes the k most confident, and only then reorders them, so that a value never stands above one that superseded it.
 -- The audit row names the facts and leaves out their texts.

@@ -21,8 +21,7 @@ begin atomic
   from accessed a join locked l on l.fact_id = a.fact_id
   where f.fact_id = a.fact_id;
 end;
-comment on function facts.roll_up_fact_accesses_between is 'Adds the accesses of these transactions that are later than '
-  'era_after to access_count of the facts. roll_up_accesses() chooses the range.';
+comment on function facts.roll_up_fact_accesses_between is 'Adds accesses later than era_after to facts'' access_count.';
 
 -- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
 grant execute on function facts.roll_up_fact_accesses_between, packets.content_hash to l9_worker;

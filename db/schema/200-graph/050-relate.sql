@@ -49,9 +49,8 @@ begin
   select r.* into relation from public.entity_relationships r where r.relationship_id = stated.relationship_id;
   return relation;
 end $$;
-comment on function graph.relate_from is 'States a relationship from a memory, for a caller who can read the memory and write in '
-  'its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Definer: callers can''t write '
-  'these tables.';
+comment on function graph.relate_from is 'States a relationship from a memory, for a caller who may read it and write in its '
+  'scope, or for a job (extracted_by its model). Definer: callers can''t write these tables.';
 
 -- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
 -- entity are refused here; relate_from() compares only the spellings.

@@ -39,9 +39,8 @@ begin atomic
     where e.is_decisive group by e.agent
   ) v;
 end;
-comment on function graph.combined_confidence is 'The confidence in what these relationships state together, as far as the '
-  'caller can read them: an agent counts once, in however many scopes and projects it states the same, and an administrator''s '
-  'word decides.';
+comment on function graph.combined_confidence is 'What these relationships, as far as readable, state together: one voice an '
+  'agent, an administrator''s word decides.';
 
 -- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
 -- keeps the best path to each node. The limits of edges and nodes bound every round.

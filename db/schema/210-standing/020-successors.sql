@@ -21,8 +21,7 @@ language sql stable parallel safe set search_path = ''
 return case
   when envelope ? 'superseded_by' and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
   then identity.uuid_of(envelope ->> 'superseded_by') end;
-comment on function standing.named_successor is 'The memory that this one names as its successor with this envelope, if its kind '
-  'has successors.';
+comment on function standing.named_successor is 'The memory that one of a kind with successors names in this envelope.';
 
 create function standing.successors_by_kind(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = '' set enable_seqscan = off
@@ -47,8 +46,7 @@ begin atomic
   )
   select row(n.packet_id, n.successor_id, n.steps = 1, false)::standing.succession from named n where n.steps > 0;
 end;
-comment on function standing.successors_by_kind is 'The successors that memories of kinds such as decision name, and the '
-  'successors of these. as_of: as of this time.';
+comment on function standing.successors_by_kind is 'Successors named by memories such as decisions, and theirs, as of a time.';
 
 -- Takes the last value that each memory states of a subject and predicate, keeps those that are superseded, and finds
 -- a memory that states the next value.
@@ -96,7 +94,6 @@ begin atomic
   union all
   select f from standing.successors_by_facts(packet_ids, as_of) f;
 end;
-comment on function standing.successors is 'The memories that superseded these, directly, and those of these memories that '
-  'superseded others of them at any distance.';
+comment on function standing.successors is 'Direct successors, and those among these memories at any distance.';
 grant execute on function standing.packet_stating, standing.named_successor, standing.successors_by_kind,
   standing.successors_by_facts, standing.successors to l9_agent, l9_admin, l9_platform_admin;

@@ -1,11 +1,9 @@
 -- Limits that more than one function uses. Functions that only one body uses keep their numbers there.
 create function search.max_scored_rows() returns integer language sql immutable parallel safe return 2000;
-comment on function search.max_scored_rows is 'If at most this many rows match, they are scored one by one. Scoring 2,000 rows '
-  'costs as much as scanning an index of which a caller can read 2 %.';
+comment on function search.max_scored_rows is 'Up to so many matches are scored one by one: no dearer than an index scan.';
 
 create function search.max_scanned_rows() returns integer language sql immutable parallel safe return 20000;
-comment on function search.max_scanned_rows is 'Most rows that one step of a search reads before it filters them. Reading 20,000 '
-  'rows costs less than scanning a ranked index past them to find the few with a tag.';
+comment on function search.max_scanned_rows is 'Most rows that a step reads and filters: cheaper than a ranked index.';
 
 create function search.max_query_characters() returns integer language sql immutable parallel safe return 2000;
 comment on function search.max_query_characters is 'Beginning of a query whose words are used for snippets.';

@@ -46,9 +46,8 @@ begin
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
     '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end $$;
-comment on function search.passage_pattern is 'A regular expression that matches the words of a query in any of the languages: '
-  'words and parts of identifiers that begin like one, its symbols, and pairs of its characters in scripts without spaces. Null '
-  'if the query has no words.';
+comment on function search.passage_pattern is 'An expression for a query''s words in any of the languages, by their beginnings, '
+  'its symbols and pairs of characters; null for none.';
 
 create function search.with_written_forms(pattern text, passage text) returns text
 language sql immutable parallel safe set search_path = ''

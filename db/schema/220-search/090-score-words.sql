@@ -95,7 +95,6 @@ begin
   from total n;
   return answer;
 end $$;
-comment on function search.score_words is 'BM25 scores of memories (ids), and of memories together with their predecessors in '
-  'the thread (context_ids). Without weights, the memories ids are all that match the search, and words are weighed by their '
-  'rarity among these.';
+comment on function search.score_words is 'BM25 scores of memories, and with their predecessors (context_ids). Without weights, '
+  'ids are all matches, and words are weighed by rarity among them.';
 grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;

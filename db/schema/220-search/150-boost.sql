@@ -8,19 +8,16 @@ create function search.lift_by_context(content real, context real, weight real) 
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
   else content end;
-comment on function search.lift_by_context is 'Score of a memory, given its own score and its score together with its '
-  'predecessor. A better context raises the score by weight times the difference; a worse one changes nothing.';
+comment on function search.lift_by_context is 'A score, raised by weight times the lead that its context''s has over it.';
 
 create function search.lift_by_chunk(best real, whole real, weight real) returns real
 language sql immutable parallel safe return case when whole < best then whole + weight * (best - whole) else best end;
-comment on function search.lift_by_chunk is 'Similarity of a long memory, given that of its nearest vector and that of the '
-  'memory as a whole: the nearest chunk raises the similarity of the whole by weight times the difference.';
+comment on function search.lift_by_chunk is 'A memory''s similarity, raised by weight times its nearest vector''s lead.';
 
 create function search.named_speakers(query text) returns text language sql immutable parallel safe
 return ' ' || regexp_replace(words.fold(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
   || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
-comment on function search.named_speakers is 'The words of a query between single spaces, in which is_named() looks for the name '
-  'of a speaker. Who asks for "my" own words asks for those of the user.';
+comment on function search.named_speakers is 'A query''s words between spaces, for is_named(); "my" means the user''s.';
 
 create function search.first_name_patterns(query text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(

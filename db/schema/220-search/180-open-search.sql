@@ -39,8 +39,7 @@ begin
       'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags');
   end if;
 end $$;
-comment on function search.check_search is 'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. '
-  'needs_filter: without a query there must be one.';
+comment on function search.check_search is 'Raises L9VAL or L9LIM for bad arguments. needs_filter: if there is no query.';
 
 -- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
 -- error, because nothing would be left of it.
@@ -76,15 +75,13 @@ begin
   request.vector := case when request.mode in ('hybrid', 'semantic') then request.vector end;
   return request;
 end $$;
-comment on function search.choose_mode is 'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there '
-  'is no vector.';
+comment on function search.choose_mode is 'The mode that a search runs in. L9VAL for semantic without a vector.';
 
 -- The first step of each operation that takes retry_for: after this answer the gateway makes another vector.
 create function search.is_stale(query_vector extensions.vector, model text, retry_for text[]) returns boolean
 language sql stable set search_path = ''
 return query_vector is not null and 'model' = any (retry_for) and model is distinct from embeddings.serving_model();
-comment on function search.is_stale is 'Whether the vector of a query is of a model that does not serve, and the caller can make '
-  'another.';
+comment on function search.is_stale is 'Whether a query''s vector is of a model that does not serve, and can be made anew.';
 
 create function search.query_languages(settings public.search_settings, language text) returns text[]
 language plpgsql stable parallel safe set search_path = '' as $$

@@ -26,6 +26,5 @@ begin
   where e.packet_id = more_like_this.packet_id and e.embedding_type = 'content' and e.chunk_index = 0;
   return request;
 end $$;
-comment on function search.more_like_this is 'A search for the 25 most frequent words of a memory, as they are stored, and for '
-  'its vector. Raises L9OWN if the memory does not exist or is not visible.';
+comment on function search.more_like_this is 'A search for a memory''s 25 most frequent words and its vector. Raises L9OWN.';
 grant execute on function search.more_like_this to l9_agent, l9_admin, l9_platform_admin;

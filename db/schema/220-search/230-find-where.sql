@@ -27,6 +27,5 @@ begin
   end if;
   return answer;
 end $$;
-comment on function search.find_where is 'The memories that the caller may read and whose fields satisfy a where, for lists: '
-  'through an index of one of the fields, or else by looking at each, at most at the newest 20,000.';
+comment on function search.find_where is 'Readable memories that satisfy a where, by an index or among the newest 20,000.';
 grant execute on function search.find_where to l9_agent, l9_admin, l9_platform_admin;

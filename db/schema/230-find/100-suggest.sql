@@ -222,8 +222,7 @@ begin
   end if;
   return ids;
 end $$;
-comment on function find.found_elsewhere is 'The memories that a search finds if conditions are left out: by one search if they '
-  'are fewer than 100, otherwise by one search for each condition.';
+comment on function find.found_elsewhere is 'Memories found without conditions: by one search if below 100, else one for each.';
 
 create function find.suggest(request search.search_request, filter find.find_filter) returns public.find_suggestion[]
 language plpgsql stable set search_path = '' as $$

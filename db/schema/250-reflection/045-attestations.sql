@@ -50,8 +50,7 @@ begin atomic
   ) s
   where r.reflection_id = refresh_lesson.reflection_id returning r.*;
 end;
-comment on function reflection.refresh_lesson is 'Computes confidence, priority and counts of a lesson from its attestations: '
-  'confidence and priority from those of administrators, if there are any.';
+comment on function reflection.refresh_lesson is 'Computes a lesson from its attestations, of administrators if there are any.';
 
 create function reflection.tg_packet_store__attest_again() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -68,9 +67,8 @@ begin
   perform reflection.refresh_lesson(lesson_id);
   return null;
 end $$;
-comment on function reflection.tg_packet_store__attest_again is 'Starts a lesson again from the attestation of the caller that '
-  'changed its text: what others attested was another text. A caller that had attested nothing gives the default confidence and '
-  'priority. Definer: callers can''t write these tables.';
+comment on function reflection.tg_packet_store__attest_again is 'Starts a lesson with a new text again from its writer''s '
+  'attestation or, without one, by default. Definer: callers can''t write these tables.';
 
 create trigger _630_attest_again after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)

@@ -2,8 +2,7 @@
 -- and the trigger of moved memories checks them again.
 create type summaries.summary_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, branch text,
   ttl timestamptz, packet_count integer, coverage_start timestamptz, coverage_end timestamptz, sources_saved_until timestamptz);
-comment on type summaries.summary_audience is 'The audience that may read all of some memories, the branch of all of them, until '
-  'when it may, the number of these memories, when they happened and when the last of them was saved.';
+comment on type summaries.summary_audience is 'Who may read all of some memories and until when, their branch, number and times.';
 
 -- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
 -- the first expiry. The sources stay locked until the transaction ends.

@@ -5,8 +5,7 @@ language sql volatile set search_path = ''
 begin atomic
   select pg_advisory_xact_lock(hashtextextended(format('l9-memory summary %s %s %s', audience_id, scope_type, scope_value), 0));
 end;
-comment on function summaries.lock_summary is 'Locks the summary of a subject until the end of the transaction: of two '
-  'concurrent calls the second waits and replaces the summary of the first.';
+comment on function summaries.lock_summary is 'Of two concurrent calls the second waits, and replaces the first''s summary.';
 
 -- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
 -- summary is deleted under the caller's own policies, which refuse another agent's.

@@ -7,8 +7,7 @@ comment on type summaries.due_for_audience is 'A summary that is due, and the au
 
 create function summaries.summary_threshold(scope_type text) returns integer language sql immutable parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
-comment on function summaries.summary_threshold is 'The number of new memories that makes a summary due by default: task 5, '
-  'thread 10, topic 20, week 20, agent 50, project 50.';
+comment on function summaries.summary_threshold is 'How many new memories make a summary due, by scope type.';
 
 create function summaries.summary_subjects(memory public.packet_store) returns table (scope_type text, scope_value text)
 language sql immutable parallel safe

@@ -20,9 +20,8 @@ begin
     and u.prompt_tokens + u.completion_tokens + u.reserved_tokens + greatest(tokens, 0) <= s.tokens_per_day;
   return case when found then today end;
 end $$;
-comment on function extraction.reserve_tokens is 'Reserves the most that a call can cost and returns the day of the reservation, '
-  'for record_token_usage(). Null: the budget of the day is too small, or the tenant is inactive or has neither extraction nor '
-  'summaries enabled.';
+comment on function extraction.reserve_tokens is 'Reserves a call''s highest cost and returns the day, for record_token_usage(). '
+  'Null: no budget left, or the tenant is inactive or wants neither extraction nor summaries.';
 
 create function extraction.record_token_usage(
   tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)

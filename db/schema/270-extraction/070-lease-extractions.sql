@@ -69,8 +69,7 @@ language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q set leased_until = null where q.leased_until is not null;
 end;
-comment on function extraction.release_extraction_leases is 'Ends all leases. For the start of a process that is alone on its '
-  'database, where any lease belongs to a dead process.';
+comment on function extraction.release_extraction_leases is 'Ends all leases, at the start of the only process of a database.';
 
 create function extraction.has_due_extractions() returns boolean language sql stable set search_path = ''
 return exists (
@@ -88,7 +87,6 @@ begin atomic
      where u.day = (now() at time zone 'utc')::date)
   from extraction.pending_extractions q;
 end;
-comment on function extraction.extraction_backlog is 'Over all tenants: the number of waiting memories, the number given up, the '
-  'age of the oldest waiting memory in seconds, and the tokens used today.';
+comment on function extraction.extraction_backlog is 'Over all tenants: waiting, given up, seconds of the oldest, tokens today.';
 grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
   extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;

@@ -72,6 +72,5 @@ begin
   returning old.attempts + 1 >= max_attempts and counts_as_attempt into has_given_up;
   return coalesce(has_given_up, false);
 end $$;
-comment on function extraction.postpone_summary is 'Ends the lease of a due summary and retries it after the delay, or after a '
-  'day if that was the last attempt. Returns true if it was the last attempt.';
+comment on function extraction.postpone_summary is 'Ends a lease, due after a delay or, after the last attempt (true), a day.';
 grant execute on function extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary to l9_worker;

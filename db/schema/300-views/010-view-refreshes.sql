@@ -26,9 +26,8 @@ begin
   return coalesce(current_setting('l9.refreshing_views', true) = 'on', false)
     and exists (select from views.memory_view_refreshes r where r.xid = pg_current_xact_id_if_assigned());
 end $$;
-comment on function views.is_refreshing_views is 'True while refresh_memory_views() runs in this transaction. During that time '
-  'policies show all rows to the owner, as whom it runs. Definer: reads the table of refreshes, which only that procedure '
-  'writes.';
+comment on function views.is_refreshing_views is 'True while refresh_memory_views() runs, which policies let read all as the '
+  'owner. Definer: reads the table of refreshes, which only that procedure writes.';
 create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select views.is_refreshing_views()));
