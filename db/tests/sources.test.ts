@@ -23,7 +23,10 @@ for (const { chapter, text } of files) {
     if (!chapterOf.has(name!)) chapterOf.set(name!, chapter);
 }
 const codeOf = (text: string) =>
-  text.replaceAll(/--.*/g, '').replaceAll(/^comment on [^;]*? is(?:\s+'(?:[^']|'')*')+;/gm, '');
+  text
+    .replaceAll(/--.*/g, '')
+    .replaceAll(/^comment on [^;]*? is(?:\s+'(?:[^']|'')*')+;/gm, '')
+    .replaceAll(/^call identity\.describe\('[\w.]+', '(?:[^']|'')*'\);/gm, '');
 /** Each function and procedure: its name, how many lines it has, and the lines above it. */
 function functionsOf(source: string) {
   // Functions that are written by another one stand in $sql$ … $sql$.

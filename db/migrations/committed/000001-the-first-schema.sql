@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:268ded6890e1fd58b9d45a59a3033dff5cd2badc
+--! Hash: sha1:a83082383c7b774aa7ff3a39d001efe62e5a6d8c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -106,6 +106,26 @@ grant usage on schema fields, standing, find, cortex to l9_agent, l9_admin, l9_p
 
 grant select on graphile_migrate.migrations to l9_worker;
 --! EndIncluded 000-chapters.sql
+--! Included 010-identity/005-describe.sql
+-- Comments on tables, views and composite types: chapters describe one right after they create it.
+
+create procedure identity.describe(relation regclass, texts text) language plpgsql set search_path = '' as $$
+declare
+  kind constant text := (
+    select case c.relkind when 'c' then 'type' when 'v' then 'view' when 'm' then 'materialized view' else 'table' end
+    from pg_class c where c.oid = relation);
+  lines constant text[] := string_to_array(regexp_replace(texts, '\n {4}', ' ', 'g'), E'\n  ');
+  line text;
+begin
+  execute format('comment on %s %s is %L', kind, relation, lines[1]);
+  foreach line in array lines[2:] loop
+    execute format('comment on column %s.%I is %L', relation, split_part(line, ': ', 1),
+      substr(line, strpos(line, ': ') + 2));
+  end loop;
+end $$;
+comment on procedure identity.describe is 'Sets the comments of a relation: its own and, from a line each, those of its columns. '
+  'Such a line is two spaces, the name, a colon and the text; a line that begins with four spaces continues the one before it.';
+--! EndIncluded 010-identity/005-describe.sql
 --! Included 010-identity/010-raise-error.sql
 -- Raises the documented errors: triggers, checks and operations of all chapters call raise_error(). A text about one field
 -- begins with it ('name: at most 200 characters'), so few calls name the field beside the text.
@@ -543,17 +563,15 @@ create table public.tenants (
   constraint tenant_call_limits_in_range check (
     identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute))
 );
-comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
-comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
-comment on column public.tenants.created_at is 'When the tenant was created.';
-comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
-comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
-comment on column public.tenants.audits_query_text is 'If true, the texts of searches are kept in audit_query_texts; audit_log '
-  'always keeps only their hashes.';
-comment on column public.tenants.reads_per_minute is 'How many reads a minute the gateway admits from all callers of the tenant '
-  'together. Further ones get L9RAT.';
-comment on column public.tenants.writes_per_minute is 'How many writes a minute the gateway admits from all callers of the '
-  'tenant together. Further ones get L9RAT.';
+call identity.describe('public.tenants', 'Top-level owner. Nothing is shared between tenants.
+  tenant_id: Id, as in the claim tenant_id.
+  created_at: When the tenant was created.
+  name: Unique name: lower-case letters, digits, - and _.
+  is_active: If false, no caller of this tenant has an identity, whatever its token says.
+  audits_query_text: If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.
+  reads_per_minute: How many reads a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.
+  writes_per_minute: How many writes a minute the gateway admits from all callers of the tenant together. Further ones get
+    L9RAT.');
 
 create trigger _600_active_actors after insert or update or delete on public.tenants
   for each row execute function identity.tg__refresh_active_actors();
@@ -596,13 +614,13 @@ create table public.orgs (
   constraint org_name_unique unique (tenant_id, name),
   constraint org_name_plain check (identity.is_display_name(name, 200))
 );
-comment on table public.orgs is 'Organisations of a tenant. A token may name an org that is not registered here, because an '
-  'identity provider may manage orgs; a registered org must be active.';
-comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
-comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
-comment on column public.orgs.name is 'Display name, unique in the tenant.';
-comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
-comment on column public.orgs.created_at is 'When the org was registered.';
+call identity.describe('public.orgs', 'Organisations of a tenant. A token may name an org that is not registered here, because an
+    identity provider may manage orgs; a registered org must be active.
+  tenant_id: Tenant that the org belongs to.
+  org_id: Id, as in the claim org_id.
+  name: Display name, unique in the tenant.
+  is_active: If false, a caller that claims this org has no identity, whatever its token says.
+  created_at: When the org was registered.');
 
 alter table public.orgs enable row level security, force row level security;
 
@@ -649,14 +667,14 @@ create index users_org_idx on public.users (tenant_id, org_id);
 
 -- The planner's statistics would keep sampled names after their erasure.
 alter table public.users alter column name set statistics 0;
-comment on table public.users is 'Users of a tenant. A token may name a user that is not registered here; a registered user must '
-  'be active, and its claim must come with the claim of its org.';
-comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
-comment on column public.users.user_id is 'Id, as in the claim user_id.';
-comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
-comment on column public.users.name is 'Display name.';
-comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
-comment on column public.users.created_at is 'When the user was registered.';
+call identity.describe('public.users', 'Users of a tenant. A token may name a user that is not registered here; a registered user
+    must be active, and its claim must come with the claim of its org.
+  tenant_id: Tenant that the user belongs to.
+  user_id: Id, as in the claim user_id.
+  org_id: Org that the user belongs to. Null: no fixed org; any org in the token is accepted.
+  name: Display name.
+  is_active: If false, a caller that claims this user has no identity, whatever its token says.
+  created_at: When the user was registered.');
 
 alter table public.users enable row level security, force row level security;
 
@@ -701,16 +719,15 @@ create table public.scopes (
   primary key (tenant_id, scope),
   constraint scope_name_plain check (identity.is_identifier(scope))
 );
-comment on table public.scopes is 'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and '
-  'global are built in, and a tenant can add its own.';
-comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
-comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
-comment on column public.scopes.description is 'Purpose of the scope.';
-comment on column public.scopes.is_active is 'If false, no caller can read or write the scope until it is reactivated. Its '
-  'memories are kept.';
-comment on column public.scopes.created_at is 'When the scope was registered.';
-comment on column public.scopes.is_project_scoped is 'True: each memory of this scope belongs to a project. False: its memories '
-  'belong to no project, and their project_id is null.';
+call identity.describe('public.scopes', 'Scopes decide who can see a memory; its author does not. The scopes developer, l-private
+    and global are built in, and a tenant can add its own.
+  tenant_id: Tenant that the scope belongs to.
+  scope: Name: lower-case letters, digits, - and _.
+  description: Purpose of the scope.
+  is_active: If false, no caller can read or write the scope until it is reactivated. Its memories are kept.
+  created_at: When the scope was registered.
+  is_project_scoped: True: each memory of this scope belongs to a project. False: its memories belong to no project, and their
+    project_id is null.');
 
 create trigger _600_active_actors after insert or update or delete on public.scopes
   for each row execute function identity.tg__refresh_active_actors();
@@ -785,37 +802,36 @@ create table public.actors (
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
 );
-comment on table public.actors is 'The agents known to the system. The claims of a token are limited by its actor''s row: the '
-  'effective scopes are those that are both claimed and registered here.';
-comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
-comment on column public.actors.created_at is 'When the actor was registered.';
-comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
-comment on column public.actors.creator is 'Written to metadata.creator of every memory that this actor saves; the actor owns '
-  'the memories that carry it. It never changes, and no other actor can take it.';
-comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
-comment on column public.actors.agent is 'Written to metadata.agent of every memory that this actor saves.';
-comment on column public.actors.role is 'The only database role under which this caller has an identity. A session as l9_agent '
-  'that claims to be L has none.';
-comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
-comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
-comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
-comment on column public.actors.reads_per_minute is 'How many reads a minute the gateway admits from each key of this actor, and '
-  'from each user it acts for. Further ones get L9RAT.';
-comment on column public.actors.writes_per_minute is 'How many writes a minute the gateway admits from each key of this actor, '
-  'and from each user it acts for. Further ones get L9RAT.';
-comment on column public.actors.max_importance is 'The upper bound of importance for the memories that the actor writes, from 0 '
-  'to 1. A greater value counts as this one. Null means the default of its role: 0.5 for an agent, 1 for others.';
-comment on column public.actors.max_confidence is 'The upper bound of confidence for the facts and relations that the actor '
-  'states, from 0 to 1. A greater value counts as this one. Null means the default of its role: 0.8 for an agent, 1 for others.';
-comment on column public.actors.max_lesson_confidence is 'The upper bound of confidence for the lessons that the actor writes, '
-  'from 0 to 1. A greater value counts as this one. Null means the default of its role: 0.7 for an agent, 1 for others.';
-comment on column public.actors.max_priority is 'The highest priority for the lessons that the actor writes. A higher one counts '
-  'as this one. Null means the default of its role: medium for an agent, critical for others.';
-comment on column public.actors.login is 'Database login whose sessions are always this actor, whatever claims they set. Null: '
-  'none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
-comment on column public.actors.default_project is 'Project of what the actor saves without naming one, if neither its key, its '
-  'token nor its working copy has a default; null: none.';
-comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
+call identity.describe('public.actors', 'The agents known to the system. The claims of a token are limited by its actor''s row:
+    the effective scopes are those that are both claimed and registered here.
+  tenant_id: Tenant that the actor belongs to.
+  created_at: When the actor was registered.
+  caller: Name that the claim `caller` of a token, or an API key, stands for, such as L or C.
+  creator: Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never
+    changes, and no other actor can take it.
+  source: Written to metadata.source of every memory that this actor saves.
+  agent: Written to metadata.agent of every memory that this actor saves.
+  role: The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.
+  readable_scopes: Scopes that the actor can read; {*} means every scope of the tenant.
+  writable_scopes: Scopes that the actor can write; {*} means every scope of the tenant.
+  can_clean_up: True if the actor can delete expired memories.
+  reads_per_minute: How many reads a minute the gateway admits from each key of this actor, and from each user it acts for.
+    Further ones get L9RAT.
+  writes_per_minute: How many writes a minute the gateway admits from each key of this actor, and from each user it acts for.
+    Further ones get L9RAT.
+  max_importance: The upper bound of importance for the memories that the actor writes, from 0 to 1. A greater value counts as
+    this one. Null means the default of its role: 0.5 for an agent, 1 for others.
+  max_confidence: The upper bound of confidence for the facts and relations that the actor states, from 0 to 1. A greater value
+    counts as this one. Null means the default of its role: 0.8 for an agent, 1 for others.
+  max_lesson_confidence: The upper bound of confidence for the lessons that the actor writes, from 0 to 1. A greater value counts
+    as this one. Null means the default of its role: 0.7 for an agent, 1 for others.
+  max_priority: The highest priority for the lessons that the actor writes. A higher one counts as this one. Null means the
+    default of its role: medium for an agent, critical for others.
+  login: Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its
+    members cannot be bound, because their claims are trusted.
+  default_project: Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a
+    default; null: none.
+  is_active: If false, the next request of this actor fails, whatever its token says.');
 
 create trigger _600_active_actors after insert or update or delete on public.actors
   for each row execute function identity.tg__refresh_active_actors();
@@ -958,24 +974,22 @@ create table public.api_keys (
 );
 
 create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
-comment on table public.api_keys is 'MCP keys that are stored in the database: the actor that each key stands for, and the '
-  'limits of the key. The keys themselves are not stored.';
-comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
-comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
-comment on column public.api_keys.name is 'Purpose of the key, for people.';
-comment on column public.api_keys.caller is 'Actor that the key stands for.';
-comment on column public.api_keys.org_id is 'Org that the key acts for, or null.';
-comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
-comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
-comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
-comment on column public.api_keys.default_project is 'Project of what is saved with the key without naming one; null: its only '
-  'project, if it has just one.';
-comment on column public.api_keys.tool_sets is 'Limits the key to the tools of these sets: core, knowledge, archive, admin. '
-  'Null: all tools.';
-comment on column public.api_keys.created_at is 'When the key was created.';
-comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
-comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
-comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
+call identity.describe('public.api_keys', 'MCP keys that are stored in the database: the actor that each key stands for, and the
+    limits of the key. The keys themselves are not stored.
+  key_id: Id, the argument of revoke_api_key().
+  tenant_id: Tenant of the key''s caller.
+  name: Purpose of the key, for people.
+  caller: Actor that the key stands for.
+  org_id: Org that the key acts for, or null.
+  user_id: User that the key acts for, or null.
+  scopes: Limits the key to these scopes of its caller. Null: all of them.
+  projects: Limits the key to these projects. Null: all projects.
+  default_project: Project of what is saved with the key without naming one; null: its only project, if it has just one.
+  tool_sets: Limits the key to the tools of these sets: core, knowledge, archive, admin. Null: all tools.
+  created_at: When the key was created.
+  created_by: Caller that created the key, or db:<role>.
+  expires_at: The key is refused from this time on. Null: it does not expire.
+  revoked_at: When the key was revoked. Null: it is not revoked.');
 
 alter table public.api_keys enable row level security, force row level security;
 
@@ -1015,9 +1029,9 @@ create table identity.api_key_hashes (
   constraint api_key_hash_unique unique (hash),
   constraint api_key_hash_sha256 check (octet_length(hash) = 32)
 );
-comment on table identity.api_key_hashes is 'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither '
-  'guessed nor reversed.';
-comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
+call identity.describe('identity.api_key_hashes', 'SHA-256 of each API key. A key holds 256 random bits, so its hash can be
+    neither guessed nor reversed.
+  hash: SHA-256 of the key as it was shown on creation.');
 
 alter table identity.api_key_hashes enable row level security, force row level security;
 
@@ -1436,36 +1450,30 @@ alter table public.audit_log alter column details set statistics 0;
 create index audit_log_xid_idx on public.audit_log (xid);
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
-comment on table public.audit_log is 'What each caller did, and what was refused. Append-only for every role, its owner '
-  'included. Admins read the rows of their tenant. One partition per month.';
-comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
-comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
-comment on column public.audit_log.xid is 'Transaction that wrote the row. Rows are sealed in this order, once no earlier '
-  'transaction is still in flight.';
-comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
-comment on column public.audit_log.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. '
-  'DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
-comment on column public.audit_log.table_name is 'Table that was affected or read.';
-comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
-comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for or that the caller''s '
-  'claims are limited to. Null if there are several.';
-comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for or that is the caller''s only '
-  'one. Null if there are several.';
-comment on column public.audit_log.caller is 'Actor that did it; db:<role> for work that no actor asked for, such as a '
-  'migration.';
-comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
-comment on column public.audit_log.source is 'Source of the actor at that time.';
-comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
-comment on column public.audit_log.correlation_id is 'The caller''s own reference: of its call (the header X-Correlation-Id), '
-  'else of the memory that it wrote.';
-comment on column public.audit_log.session_id is 'The session of the call, else of the memory that it wrote.';
-comment on column public.audit_log.trace_id is 'The trace of the call (its claim, else the header traceparent), else of the '
-  'memory that it wrote.';
-comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
-comment on column public.audit_log.details is 'Always holds caller, creator, source and tool_name, org_id and user_id if the '
-  'caller acted for them, and correlation_id, session_id and trace_id if they are known; then ids, filters and counts. It never '
-  'holds contents.';
+call identity.describe('public.audit_log', 'What each caller did, and what was refused. Append-only for every role, its owner
+    included. Admins read the rows of their tenant. One partition per month.
+  audit_id: Id, a UUID version 7: it sorts by time.
+  occurred_at: When it happened, by the clock of the database.
+  xid: Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.
+  tenant_id: Tenant of the row that was affected, or of the caller.
+  operation: INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused
+    before its operation was known, that had no identity, or that GraphQL refused.
+  table_name: Table that was affected or read.
+  row_id: Row that was affected or read, if it was a single one.
+  project_id: Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there
+    are several.
+  scope: Scope of that row, or the scope that was asked for or that is the caller''s only one. Null if there are several.
+  caller: Actor that did it; db:<role> for work that no actor asked for, such as a migration.
+  creator: Creator name of the actor at that time.
+  source: Source of the actor at that time.
+  tool_name: Tool, mutation or query; sql for a database session.
+  correlation_id: The caller''s own reference: of its call (the header X-Correlation-Id), else of the memory that it wrote.
+  session_id: The session of the call, else of the memory that it wrote.
+  trace_id: The trace of the call (its claim, else the header traceparent), else of the memory that it wrote.
+  status: success or error.
+  sqlstate: Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.
+  details: Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and
+    correlation_id, session_id and trace_id if they are known; then ids, filters and counts. It never holds contents.');
 
 create trigger _200_append_only before update or delete or truncate on public.audit_log
   for each statement execute function l9_guard.tg_append_only();
@@ -1615,14 +1623,14 @@ create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, 
 
 -- The planner's statistics would keep sampled texts after their erasure.
 alter table public.audit_query_texts alter column query set statistics 0;
-comment on table public.audit_query_texts is 'Texts of searches, for tenants that keep them (set_query_text_audit). They are '
-  'stored beside audit_log, not in it, so that they can be erased.';
-comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
-comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
-comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
-comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
-comment on column public.audit_query_texts.query is 'Text that was searched for.';
-comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
+call identity.describe('public.audit_query_texts', 'Texts of searches, for tenants that keep them (set_query_text_audit). They are
+    stored beside audit_log, not in it, so that they can be erased.
+  audit_id: Audit row of the search.
+  tenant_id: Tenant of the caller.
+  occurred_at: When the search ran.
+  scope: Scope, as in audit_log.
+  query: Text that was searched for.
+  user_id: User that the caller acted for.');
 
 alter table public.audit_query_texts enable row level security, force row level security;
 
@@ -1739,24 +1747,23 @@ create table public.audit_seals (
 );
 
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
-comment on table public.audit_seals is 'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions '
-  'wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
-comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
-comment on column public.audit_seals.sealed_at is 'When the seal was made.';
-comment on column public.audit_seals.era is 'Number of the database cluster, counted from 1: a restored database lives in a new '
-  'cluster, which numbers its transactions from the start again.';
-comment on column public.audit_seals.era_after is 'Rows of this era occurred after this time, and not after the era_after of the '
-  'next era.';
-comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
-comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
-comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
-comment on column public.audit_seals.first_occurred_at is 'Earliest time of its rows.';
-comment on column public.audit_seals.last_occurred_at is 'Latest time of its rows.';
-comment on column public.audit_seals.audit_ids is 'Ids of its rows, sorted by transaction, then id.';
-comment on column public.audit_seals.row_hashes is 'SHA-256 of each row, in the same order.';
-comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hashes of its rows.';
-comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
-comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
+call identity.describe('public.audit_seals', 'A chain of hashes over audit_log. Each seal covers the rows that a range of
+    transactions wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.
+  seal_id: Number of the seal: 1, 2, 3 and so on, without gaps.
+  sealed_at: When the seal was made.
+  era: Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions
+    from the start again.
+  era_after: Rows of this era occurred after this time, and not after the era_after of the next era.
+  from_xid: First transaction that the seal covers.
+  to_xid: First transaction that the seal does not cover; the next seal begins there.
+  row_count: Number of rows that the seal covers.
+  first_occurred_at: Earliest time of its rows.
+  last_occurred_at: Latest time of its rows.
+  audit_ids: Ids of its rows, sorted by transaction, then id.
+  row_hashes: SHA-256 of each row, in the same order.
+  rows_hash: SHA-256 over the ids and hashes of its rows.
+  previous_hash: seal_hash of the previous seal; null for the first.
+  seal_hash: SHA-256 over all other columns of the seal.');
 
 create trigger _200_append_only before update or delete or truncate on public.audit_seals
   for each statement execute function l9_guard.tg_append_only();
@@ -1789,16 +1796,15 @@ create table public.audit_archives (
   archived_by text not null,
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
-comment on table public.audit_archives is 'Months of audit_log that were detached, with the number of rows that each seal lost '
-  'with them.';
-comment on column public.audit_archives.table_name is 'Table that was a partition. It stays as a table of its own until a '
-  'superuser drops it.';
-comment on column public.audit_archives.month is 'First day of the month, in UTC.';
-comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
-comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
-comment on column public.audit_archives.seal_rows is 'Number of its rows that each of these seals covers, in the same order.';
-comment on column public.audit_archives.archived_at is 'When it was detached.';
-comment on column public.audit_archives.archived_by is 'Caller that detached it.';
+call identity.describe('public.audit_archives', 'Months of audit_log that were detached, with the number of rows that each seal
+    lost with them.
+  table_name: Table that was a partition. It stays as a table of its own until a superuser drops it.
+  month: First day of the month, in UTC.
+  row_count: Number of rows that it holds.
+  seal_ids: Seals that cover its rows.
+  seal_rows: Number of its rows that each of these seals covers, in the same order.
+  archived_at: When it was detached.
+  archived_by: Caller that detached it.');
 
 create trigger _200_append_only before update or delete or truncate on public.audit_archives
   for each statement execute function l9_guard.tg_append_only();
@@ -1981,25 +1987,20 @@ comment on function audit.require_auditor is 'Returns the identity of an admin o
 create type public.audit_verification as (
   ok boolean, seals bigint, rows bigint, unsealed bigint, archived bigint, broken_seal bigint, broken_row uuid, reason text,
   head text, last_seal bigint, is_complete boolean);
-comment on type public.audit_verification is 'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; '
-  'the chain itself is one for all tenants.';
-comment on column public.audit_verification.ok is 'False if a row or seal was altered, removed or added; the other columns say '
-  'which.';
-comment on column public.audit_verification.seals is 'Number of seals that were checked.';
-comment on column public.audit_verification.rows is 'Number of rows that were checked against their seals.';
-comment on column public.audit_verification.unsealed is 'Number of rows that are too new to be sealed; null if the end of the '
-  'chain was not reached.';
-comment on column public.audit_verification.archived is 'Number of rows of these seals that lie in detached partitions: the '
-  'chain still covers their hashes, but the rows were not read. Null for an admin of a tenant.';
-comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
-comment on column public.audit_verification.broken_row is 'First row that was changed, if it is a single row and the caller may '
-  'know of it.';
-comment on column public.audit_verification.reason is 'What is wrong.';
-comment on column public.audit_verification.head is 'Hash of the newest seal. Store it outside the database, and pass it to a '
-  'later verify_audit.';
-comment on column public.audit_verification.last_seal is 'Last seal that was checked.';
-comment on column public.audit_verification.is_complete is 'False if max_rows was reached; continue with after_seal => '
-  'last_seal.';
+call identity.describe('public.audit_verification', 'Result of verify_audit(). An admin of a tenant gets the rows of its tenant
+    only; the chain itself is one for all tenants.
+  ok: False if a row or seal was altered, removed or added; the other columns say which.
+  seals: Number of seals that were checked.
+  rows: Number of rows that were checked against their seals.
+  unsealed: Number of rows that are too new to be sealed; null if the end of the chain was not reached.
+  archived: Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were
+    not read. Null for an admin of a tenant.
+  broken_seal: First seal that is broken, or whose rows were changed.
+  broken_row: First row that was changed, if it is a single row and the caller may know of it.
+  reason: What is wrong.
+  head: Hash of the newest seal. Store it outside the database, and pass it to a later verify_audit.
+  last_seal: Last seal that was checked.
+  is_complete: False if max_rows was reached; continue with after_seal => last_seal.');
 
 -- Compares the seal with its own hash first. A full join of its rows with the sealed hashes then tells which row was
 -- altered, removed or added.
@@ -2170,9 +2171,9 @@ grant execute on function public.verify_audit to l9_admin, l9_platform_admin;
 -- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
 
 create type public.audit_head as (hash text, sealed_at timestamptz);
-comment on type public.audit_head is 'The newest seal.';
-comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
-comment on column public.audit_head.sealed_at is 'When the seal was made.';
+call identity.describe('public.audit_head', 'The newest seal.
+  hash: Hash of the seal, in hexadecimal.
+  sealed_at: When the seal was made.');
 
 create function public.audit_head() returns public.audit_head
 language plpgsql stable security definer set search_path = '' as $$
@@ -2252,10 +2253,10 @@ grant execute on function public.detach_audit_partition to l9_platform_admin;
 -- `l9-memory audit export`.
 
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
-comment on type public.audit_page is 'A page of the audit log.';
-comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
-comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
-comment on column public.audit_page."to" is 'End of the exported time; pass it as to with the next page.';
+call identity.describe('public.audit_page', 'A page of the audit log.
+  rows: Rows as JSON objects, in order of time, with their transaction (xid).
+  cursor: Start of the next page (its after argument). Null: this was the last page.
+  to: End of the exported time; pass it as to with the next page.');
 
 create function audit.audit_export(details jsonb) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -3022,12 +3023,12 @@ grant execute on function public.bind_login to l9_platform_admin;
 -- what they may grant.
 
 create type public.new_api_key as (api_key text, key_id uuid, name text, caller text, expires_at timestamptz);
-comment on type public.new_api_key is 'An API key that was just created.';
-comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
-comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
-comment on column public.new_api_key.name is 'Purpose of the key, for people.';
-comment on column public.new_api_key.caller is 'Actor that the key stands for.';
-comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
+call identity.describe('public.new_api_key', 'An API key that was just created.
+  api_key: The key. It is returned only once, here.
+  key_id: Id, the argument of revoke_api_key().
+  name: Purpose of the key, for people.
+  caller: Actor that the key stands for.
+  expires_at: The key is refused from this time on. Null: it does not expire.');
 
 create function administration.check_key_grantable(
   admin administration.administrator, actor public.actors, scopes text[], projects text[]) returns void
@@ -3244,12 +3245,11 @@ create unlogged table administration.call_counts (
   points integer not null,
   expire bigint
 );
-comment on table administration.call_counts is 'Calls of the current minute, where several gateways count together '
-  '(RATE_LIMIT_STORE=database). Rows are deleted a few minutes after their minute.';
-comment on column administration.call_counts.key is 'What is limited: the kind of limit, and a hash of the key, tenant or '
-  'address, so that the table names nobody.';
-comment on column administration.call_counts.points is 'The number of calls.';
-comment on column administration.call_counts.expire is 'End of the minute, in milliseconds since 1970.';
+call identity.describe('administration.call_counts', 'Calls of the current minute, where several gateways count together
+    (RATE_LIMIT_STORE=database). Rows are deleted a few minutes after their minute.
+  key: What is limited: the kind of limit, and a hash of the key, tenant or address, so that the table names nobody.
+  points: The number of calls.
+  expire: End of the minute, in milliseconds since 1970.');
 
 call identity.keep_private('administration.call_counts', jobs => 'Gateways count calls. No caller can read the table.');
 
@@ -3896,28 +3896,24 @@ create table public.secret_patterns (
     'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
-comment on table public.secret_patterns is 'Patterns of secrets: the built-in ones (tenant_id is null) and those that the '
-  'administrators of a tenant added with register_secret_pattern().';
-comment on column public.secret_patterns.pattern_id is 'Id of the pattern.';
-comment on column public.secret_patterns.tenant_id is 'The tenant that added the pattern; null for a built-in one, which holds '
-  'for all.';
-comment on column public.secret_patterns.name is 'The name that an error and a redacted text give: lower-case letters, digits '
-  'and -.';
-comment on column public.secret_patterns.finds is 'What the pattern finds.';
-comment on column public.secret_patterns.expression is 'A regular expression of PostgreSQL. If it has a capturing group, that is '
-  'the secret; else the whole match is.';
-comment on column public.secret_patterns.keywords is 'Texts, in the same case, one of which stands in every match, within or '
-  'beside 20 or more letters, digits, - and _ in a row: other texts need no second look. Null if there is no such text.';
-comment on column public.secret_patterns.hint is 'A quick regular expression that matches wherever the pattern does, for a '
-  'pattern without keywords. Null: the pattern is tried on every text that needs a second look.';
-comment on column public.secret_patterns.verification is 'What a match must pass beside: that it is no placeholder, that it '
-  'looks like the value of a password, is random, or has a valid check digit.';
-comment on column public.secret_patterns.severity is 'credential: guarded in every tenant. personal: guarded only where the '
-  'tenant sets it. strict: looked for only in sessions and by find_secrets(). session: looked for only in sessions, which fail '
-  'closed.';
-comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
-comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
-comment on column public.secret_patterns.created_at is 'When the pattern was added.';
+call identity.describe('public.secret_patterns', 'Patterns of secrets: the built-in ones (tenant_id is null) and those that the
+    administrators of a tenant added with register_secret_pattern().
+  pattern_id: Id of the pattern.
+  tenant_id: The tenant that added the pattern; null for a built-in one, which holds for all.
+  name: The name that an error and a redacted text give: lower-case letters, digits and -.
+  finds: What the pattern finds.
+  expression: A regular expression of PostgreSQL. If it has a capturing group, that is the secret; else the whole match is.
+  keywords: Texts, in the same case, one of which stands in every match, within or beside 20 or more letters, digits, - and _ in a
+    row: other texts need no second look. Null if there is no such text.
+  hint: A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the pattern is
+    tried on every text that needs a second look.
+  verification: What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random,
+    or has a valid check digit.
+  severity: credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in
+    sessions and by find_secrets(). session: looked for only in sessions, which fail closed.
+  source: Where the format is described, or who added the pattern.
+  is_active: False if the pattern is switched off.
+  created_at: When the pattern was added.');
 
 call identity.protect_tenant_rows('public.secret_patterns', has_built_in => true,
   readers => 'Every caller may read what is refused, so that it can tell why.',
@@ -3935,17 +3931,16 @@ comment on function secrets.literal is 'A regular expression that matches exactl
 
 create type secrets.token_format as (
   pattern text, provider text, starts text[], body text, markers text[], verification text, source text);
-comment on type secrets.token_format is 'The format of a provider''s tokens.';
-comment on column secrets.token_format.pattern is 'The name of the pattern that finds it. Several formats may share one.';
-comment on column secrets.token_format.provider is 'What it is a token of.';
-comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
-comment on column secrets.token_format.body is 'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet '
-  'shortest+}, and the characters between them. The alphabets are those of alphabet().';
-comment on column secrets.token_format.markers is 'Texts, one of which stands in every token; null if these are the starts, '
-  'empty if they are too short to look for.';
-comment on column secrets.token_format.verification is 'What a match must pass besides, as in secret_patterns; null if it must '
-  'only be no placeholder. crc32: its last six characters are a checksum, which proves it.';
-comment on column secrets.token_format.source is 'Where the format is described.';
+call identity.describe('secrets.token_format', 'The format of a provider''s tokens.
+  pattern: The name of the pattern that finds it. Several formats may share one.
+  provider: What it is a token of.
+  starts: How it may begin; empty if every character is random.
+  body: What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The
+    alphabets are those of alphabet().
+  markers: Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.
+  verification: What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six
+    characters are a checksum, which proves it.
+  source: Where the format is described.');
 
 -- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
 create function secrets.token_formats() returns setof secrets.token_format
@@ -4877,17 +4872,16 @@ create table public.secret_settings (
   updated_at timestamptz not null default now(),
   constraint on_secret_known check (on_secret in ('refuse', 'redact', 'allow'))
 );
-comment on table public.secret_settings is 'What a tenant does with a secret in a write. Only a tenant that changed a default or '
-  'added a pattern has a row. set_secret_settings() writes it.';
-comment on column public.secret_settings.tenant_id is 'The tenant.';
-comment on column public.secret_settings.on_secret is 'refuse: the write fails with L9SEC (the default). redact: each secret is '
-  'replaced by [redacted: pattern]. allow: it is stored, and an audit row names field and pattern.';
-comment on column public.secret_settings.guards_personal_data is 'True if e-mail addresses, telephone numbers, credit cards and '
-  'account numbers are treated like credentials.';
-comment on column public.secret_settings.own_test is 'A quick regular expression that matches wherever a pattern of the '
-  'tenant''s own does, or one for personal data if it guards that; null if there is none. The functions that change patterns and '
-  'settings keep it.';
-comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
+call identity.describe('public.secret_settings', 'What a tenant does with a secret in a write. Only a tenant that changed a
+    default or added a pattern has a row. set_secret_settings() writes it.
+  tenant_id: The tenant.
+  on_secret: refuse: the write fails with L9SEC (the default). redact: each secret is replaced by [redacted: pattern]. allow: it
+    is stored, and an audit row names field and pattern.
+  guards_personal_data: True if e-mail addresses, telephone numbers, credit cards and account numbers are treated like
+    credentials.
+  own_test: A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data if it
+    guards that; null if there is none. The functions that change patterns and settings keep it.
+  updated_at: Time when the settings were last changed.');
 
 call identity.protect_tenant_rows('public.secret_settings',
   readers => 'Every caller may read what happens to a secret that it writes.',
@@ -4920,16 +4914,15 @@ create table public.secret_exceptions (
 );
 
 create index secret_exceptions_tenant_idx on public.secret_exceptions (tenant_id);
-comment on table public.secret_exceptions is 'Texts that a tenant''s administrators know to be harmless although a pattern '
-  'matches them. register_secret_exception() writes it.';
-comment on column public.secret_exceptions.exception_id is 'Id of the exception.';
-comment on column public.secret_exceptions.tenant_id is 'The tenant.';
-comment on column public.secret_exceptions.expression is 'A regular expression that matches the whole of what is no secret.';
-comment on column public.secret_exceptions.pattern is 'The name of the pattern that it is an exception of; null means all '
-  'patterns.';
-comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 500 bytes.';
-comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
-comment on column public.secret_exceptions.created_at is 'When the exception was added.';
+call identity.describe('public.secret_exceptions', 'Texts that a tenant''s administrators know to be harmless although a pattern
+    matches them. register_secret_exception() writes it.
+  exception_id: Id of the exception.
+  tenant_id: The tenant.
+  expression: A regular expression that matches the whole of what is no secret.
+  pattern: The name of the pattern that it is an exception of; null means all patterns.
+  reason: Why it is harmless, 1 to 500 bytes.
+  is_active: False if the exception holds no longer.
+  created_at: When the exception was added.');
 
 alter table public.secret_exceptions enable row level security, force row level security;
 
@@ -5594,13 +5587,13 @@ grant execute on function secrets.find_in_document, secrets.redact_document to l
 
 create type public.secret_finding as (
   pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
-comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
-comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
-comment on column public.secret_finding."position" is 'Where the secret begins, in characters from 1.';
-comment on column public.secret_finding.length is 'How many characters it has.';
-comment on column public.secret_finding.severity is 'credential, personal, strict or session, as in secret_patterns.';
-comment on column public.secret_finding.line is 'The line that it begins in, from 1.';
-comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
+call identity.describe('public.secret_finding', 'A secret that was found in a text, without the text.
+  pattern: The name of the pattern, as in secret_patterns.
+  position: Where the secret begins, in characters from 1.
+  length: How many characters it has.
+  severity: credential, personal, strict or session, as in secret_patterns.
+  line: The line that it begins in, from 1.
+  column: The character of that line with which it begins, from 1.');
 
 create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
 comment on function secrets.max_findings is 'How many findings find_secrets() returns.';
@@ -6199,48 +6192,38 @@ create table public.memory_kinds (
   constraint memory_kind_expires_from_a_field check ((expires_from is null) = (expires_after is null)),
   constraint memory_kind_part_of_a_field check ((part_of_kind is null) = (part_of_field is null))
 );
-comment on table public.memory_kinds is 'The kinds of memories that have rules: the built-in ones (tenant_id is null) and those '
-  'that administrators of a tenant registered with register_memory_kind(). A trigger on packet_store enforces the rules. A kind '
-  'that is not listed is free: a label of a memory, without fields of its own.';
-comment on column public.memory_kinds.kind_id is 'Id of the kind.';
-comment on column public.memory_kinds.tenant_id is 'The tenant that registered the kind; null for a built-in one, which all '
-  'tenants have.';
-comment on column public.memory_kinds.kind is 'The name, as memories have it: a lower-case word of at most 63 characters.';
-comment on column public.memory_kinds.purpose is 'What memories of this kind are for.';
-comment on column public.memory_kinds.title_field is 'The field that is the title of a memory of this kind; null if it has none.';
-comment on column public.memory_kinds.text_fields is 'The fields of which the content is made, in this order: what is indexed '
-  'and embedded. Empty: the writer gives the content, by default the title.';
-comment on column public.memory_kinds.identity_fields is 'Two memories of one owner, scope, project and branch are the same if '
-  'these fields are. a|b means: a, or b where a is not set; content means the text. Empty: if their texts are the same.';
-comment on column public.memory_kinds.identity_ends_when is 'A condition on the fields from which on a memory is no longer the '
-  'same as any other, such as {"status": ["superseded"]}; null means never.';
-comment on column public.memory_kinds.locked_when is 'A condition on the fields from which on some of them must not change: for '
-  'each field a list of values, or true for any value. {} means always, null never.';
-comment on column public.memory_kinds.locked_fields is 'The fields that are locked then, content among them; null means all, and '
-  'the kind.';
-comment on column public.memory_kinds.allowed_when_locked is 'Changes that remain possible: for each field a list of values, or '
-  'true for any value.';
-comment on column public.memory_kinds.when_locked is 'What a caller can do instead of changing a locked field. The error ends '
-  'with it.';
-comment on column public.memory_kinds.archived_from is 'The field with the time from which archived_after counts; null if the '
-  'kind is never archived. A memory that ends (identity_ends_when) gets the time by itself where it has none, and loses it where '
-  'it is opened again.';
-comment on column public.memory_kinds.archived_after is 'How long after that time a memory leaves searches and lists. It stays '
-  'readable by its id.';
-comment on column public.memory_kinds.expires_from is 'The field with the time from which expires_after counts; null if the kind '
-  'does not expire.';
-comment on column public.memory_kinds.expires_after is 'How long after that time a memory expires, unless it was given a ttl of '
-  'its own.';
-comment on column public.memory_kinds.part_of_kind is 'The kind of memory that one of this kind is a part of; null if it stands '
-  'alone.';
-comment on column public.memory_kinds.part_of_field is 'The field with the id of the memory that it is part of. A part is '
-  'locked, moved, expired and deleted with the whole.';
-comment on column public.memory_kinds.stands_beside is 'True: where a memory of the same identity is another writer''s, so that '
-  'the caller may not change it, a save makes one of the caller''s own beside it. False: the save is refused (L9OWN).';
-comment on column public.memory_kinds.rules is 'All rules of the kind in one document, as the trigger reads them. Computed from '
-  'the other columns and memory_kind_fields.';
-comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
-comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
+call identity.describe('public.memory_kinds', 'The kinds of memories that have rules: the built-in ones (tenant_id is null) and
+    those that administrators of a tenant registered with register_memory_kind(). A trigger on packet_store enforces the rules. A
+    kind that is not listed is free: a label of a memory, without fields of its own.
+  kind_id: Id of the kind.
+  tenant_id: The tenant that registered the kind; null for a built-in one, which all tenants have.
+  kind: The name, as memories have it: a lower-case word of at most 63 characters.
+  purpose: What memories of this kind are for.
+  title_field: The field that is the title of a memory of this kind; null if it has none.
+  text_fields: The fields of which the content is made, in this order: what is indexed and embedded. Empty: the writer gives the
+    content, by default the title.
+  identity_fields: Two memories of one owner, scope, project and branch are the same if these fields are. a|b means: a, or b where
+    a is not set; content means the text. Empty: if their texts are the same.
+  identity_ends_when: A condition on the fields from which on a memory is no longer the same as any other, such as {"status":
+    ["superseded"]}; null means never.
+  locked_when: A condition on the fields from which on some of them must not change: for each field a list of values, or true for
+    any value. {} means always, null never.
+  locked_fields: The fields that are locked then, content among them; null means all, and the kind.
+  allowed_when_locked: Changes that remain possible: for each field a list of values, or true for any value.
+  when_locked: What a caller can do instead of changing a locked field. The error ends with it.
+  archived_from: The field with the time from which archived_after counts; null if the kind is never archived. A memory that ends
+    (identity_ends_when) gets the time by itself where it has none, and loses it where it is opened again.
+  archived_after: How long after that time a memory leaves searches and lists. It stays readable by its id.
+  expires_from: The field with the time from which expires_after counts; null if the kind does not expire.
+  expires_after: How long after that time a memory expires, unless it was given a ttl of its own.
+  part_of_kind: The kind of memory that one of this kind is a part of; null if it stands alone.
+  part_of_field: The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the
+    whole.
+  stands_beside: True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save
+    makes one of the caller''s own beside it. False: the save is refused (L9OWN).
+  rules: All rules of the kind in one document, as the trigger reads them. Computed from the other columns and memory_kind_fields.
+  created_at: Time when the kind was registered.
+  updated_at: Time when the kind was last changed.');
 
 call identity.protect_tenant_rows('public.memory_kinds', has_built_in => true,
   readers => 'Every caller may read the rules that its memories obey.',
@@ -6285,25 +6268,22 @@ create table public.memory_kind_fields (
   constraint memory_kind_field_parts_of_objects check (
     parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
-comment on table public.memory_kind_fields is 'The fields of the kinds in memory_kinds. They stand at the top level of the '
-  'envelope, beside the content. In a kind with the fields status, supersedes and superseded_by, saving a memory with supersedes '
-  'sets the status of that one to superseded and its superseded_by, in the same transaction.';
-comment on column public.memory_kind_fields.kind_id is 'The kind.';
-comment on column public.memory_kind_fields.field is 'The name of the field: a lower-case word of at most 63 characters.';
-comment on column public.memory_kind_fields.place is 'The order of the fields, from 1.';
-comment on column public.memory_kind_fields.type is 'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; '
-  'UTC if no zone is given), uuid, text[], object or object[].';
-comment on column public.memory_kind_fields.is_required is 'True if a memory of this kind must have the field, and a text must '
-  'not be blank.';
-comment on column public.memory_kind_fields.choices is 'The values that a text may have; null if any.';
-comment on column public.memory_kind_fields.max_length is 'The longest text in characters, or the most items of an array, of '
-  'which each has at most 10,000 characters.';
-comment on column public.memory_kind_fields.sha256_of is 'The field of whose text this one must be the SHA-256, in hexadecimal '
-  'digits; null if it is no checksum.';
-comment on column public.memory_kind_fields.parts is 'What each object in the field has, in order: a list of {field, type, '
-  'is_required}; type is text where none is given. Null if an object may have anything.';
-comment on column public.memory_kind_fields.meaning is 'What the field means.';
-comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
+call identity.describe('public.memory_kind_fields', 'The fields of the kinds in memory_kinds. They stand at the top level of the
+    envelope, beside the content. In a kind with the fields status, supersedes and superseded_by, saving a memory with supersedes
+    sets the status of that one to superseded and its superseded_by, in the same transaction.
+  kind_id: The kind.
+  field: The name of the field: a lower-case word of at most 63 characters.
+  place: The order of the fields, from 1.
+  type: text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, text[], object
+    or object[].
+  is_required: True if a memory of this kind must have the field, and a text must not be blank.
+  choices: The values that a text may have; null if any.
+  max_length: The longest text in characters, or the most items of an array, of which each has at most 10,000 characters.
+  sha256_of: The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.
+  parts: What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is given. Null
+    if an object may have anything.
+  meaning: What the field means.
+  tenant_id: The tenant of the kind; null for a built-in one.');
 
 call identity.protect_tenant_rows('public.memory_kind_fields', has_built_in => true,
   readers => 'Every caller may read the rules that its memories obey.',
@@ -8122,78 +8102,65 @@ begin
 exception when feature_not_supported then -- on the embedded engine
   null;
 end $$;
-comment on table public.packet_store is 'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and '
-  'project decide who may read a memory; its author never does.';
-comment on column public.packet_store.packet_id is 'UUID version 7, so ids are ordered by the time of saving. Memories imported '
-  'from the old tables keep the id they had there.';
-comment on column public.packet_store.packet_type is 'The kind of memory, such as note, decision or section: a lower-case word '
-  'of at most 63 characters.';
-comment on column public.packet_store.envelope is 'The content (key `content`) and the structured fields beside it. A kind of '
-  'memory_kinds says which fields there are, and makes the content from them where it has text_fields.';
-comment on column public.packet_store.title is 'The title of a memory of a kind that has one (memory_kinds.title_field). A '
-  'trigger sets it from the fields.';
-comment on column public.packet_store.content is 'The text as it was saved, at most 1 MiB.';
-comment on column public.packet_store."timestamp" is 'When it happened: as the writer says, at most five minutes ahead of the '
-  'clock, or else when the memory was saved.';
-comment on column public.packet_store.routing is 'Where the packet was sent: an object, stored as the writer gave it.';
-comment on column public.packet_store.provenance is 'What the memory was made from: an object, stored as the writer gave it.';
-comment on column public.packet_store.metadata is 'An object of at most 64 KiB beside updated_by. creator, source, agent and '
-  'tool_name are stamped from the caller that saved the memory and never change; updated_by holds the same of the caller that '
-  'changed it last, with caller and at (the time). notes (an object) and other keys are stored as given; an agent or tool_name '
-  'that the client sends is kept in notes.';
-comment on column public.packet_store.thread_id is 'The conversation or task that the memory belongs to.';
-comment on column public.packet_store.speaker is 'Who said it: metadata.speaker, or the name that begins the text of a memory of '
-  'kind message, as in "Ann: good morning". Null if neither names anyone.';
-comment on column public.packet_store.parent_ids is 'Ids of the memories it was derived from. Each parent is older, visible to '
-  'the writer, and visible to everyone who may read this memory.';
-comment on column public.packet_store.tags is 'Labels: at most 64, trimmed, without repeats.';
-comment on column public.packet_store.ttl is 'When the memory expires; null means never, and so does infinity, where the rules '
-  'of its kind would say otherwise. After that time nobody can find or read it, and cleanup deletes it.';
-comment on column public.packet_store.archived_at is 'From when on the memory is out of searches and lists, by the rules of its '
-  'kind; it stays readable by its id. A trigger sets it from the fields.';
-comment on column public.packet_store.part_of is 'The memory that it is a part of, as a section is of its document. A part '
-  'moves, expires and is deleted with the whole.';
-comment on column public.packet_store.project_id is 'A repository or product, such as l9. It is null exactly when the scope has '
-  'no projects.';
-comment on column public.packet_store.branch is 'The branch of the repository for which the memory holds; null means every '
-  'branch. It narrows searches and tells duplicates apart; it does not decide who may read the memory.';
-comment on column public.packet_store.scope is 'Decides who may read the memory: developer, l-private, global, or a scope of the '
-  'tenant''s own.';
-comment on column public.packet_store.importance_score is 'How much the memory matters by the writer''s own estimate, from 0 to '
-  '1. packet_store_importance_score() also takes usage and feedback into account.';
-comment on column public.packet_store.access_count is 'How often the memory was used before it was imported. Later use is '
-  'counted in memory_signals.';
-comment on column public.packet_store.last_accessed is 'When the memory was last used before it was imported. Later use is in '
-  'memory_signals.';
-comment on column public.packet_store.contradiction_count is 'How many facts contradicted the memory before it was imported. '
-  'Later contradictions are counted in memory_signals.';
-comment on column public.packet_store.content_hash is 'SHA-256 of the content after trimming, collapsing white space and '
-  'lower-casing it.';
-comment on column public.packet_store.identity_hash is 'SHA-256 of the identity fields of its kind, or of its content if the '
-  'kind has none, with what case and indentation mean in it. Two memories of one owner, scope, project, branch and kind can''t '
-  'have the same value.';
-comment on column public.packet_store.has_own_identity is 'True if another writer had a memory of this identity first, which the '
-  'creator may not change: this one is the same only as others of its creator.';
-comment on column public.packet_store.text_creator is 'The administrator who stands by the present text and fields of a memory '
-  'that somebody else created: who changed them last, or saved the same text. Null: they are the creator''s own. Where it is '
-  'set, agents may no longer change, delete, supersede or merge the memory.';
-comment on column public.packet_store.chunk_count is 'The number of chunks a long content was cut into for embedding. It is 0 if '
-  'the content was embedded whole, or is not embedded yet.';
-comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
-comment on column public.packet_store.tenant_id is 'The tenant that owns the memory.';
-comment on column public.packet_store.org_id is 'The org that owns the memory; null means the whole tenant.';
-comment on column public.packet_store.user_id is 'The user who owns the memory; null means the whole org.';
-comment on column public.packet_store.correlation_id is 'The writer''s own reference, at most 200 bytes.';
-comment on column public.packet_store.session_id is 'The session in which the memory was written.';
-comment on column public.packet_store.trace_id is 'The trace in which the memory was written.';
-comment on column public.packet_store.language is 'The language of the content, such as german; none if its words are not '
-  'stemmed. Given by the writer, or chosen among the languages of the tenant.';
-comment on column public.packet_store.created_at is 'When the memory was saved. It is stamped and never changes.';
-comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
-comment on column public.packet_store.words is 'The words by which the memory is found, from words.of_memory(). A trigger keeps '
-  'them; callers can''t set them.';
-comment on column public.packet_store.word_count is 'How many words the memory has, stop words excepted: the length by which '
-  'BM25 weighs them.';
+call identity.describe('public.packet_store', 'Memories: what agents and people asked the system to keep. Tenant, org, user, scope
+    and project decide who may read a memory; its author never does.
+  packet_id: UUID version 7, so ids are ordered by the time of saving. Memories imported from the old tables keep the id they had
+    there.
+  packet_type: The kind of memory, such as note, decision or section: a lower-case word of at most 63 characters.
+  envelope: The content (key `content`) and the structured fields beside it. A kind of memory_kinds says which fields there are,
+    and makes the content from them where it has text_fields.
+  title: The title of a memory of a kind that has one (memory_kinds.title_field). A trigger sets it from the fields.
+  content: The text as it was saved, at most 1 MiB.
+  timestamp: When it happened: as the writer says, at most five minutes ahead of the clock, or else when the memory was saved.
+  routing: Where the packet was sent: an object, stored as the writer gave it.
+  provenance: What the memory was made from: an object, stored as the writer gave it.
+  metadata: An object of at most 64 KiB beside updated_by. creator, source, agent and tool_name are stamped from the caller that
+    saved the memory and never change; updated_by holds the same of the caller that changed it last, with caller and at (the
+    time). notes (an object) and other keys are stored as given; an agent or tool_name that the client sends is kept in notes.
+  thread_id: The conversation or task that the memory belongs to.
+  speaker: Who said it: metadata.speaker, or the name that begins the text of a memory of kind message, as in "Ann: good morning".
+    Null if neither names anyone.
+  parent_ids: Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who
+    may read this memory.
+  tags: Labels: at most 64, trimmed, without repeats.
+  ttl: When the memory expires; null means never, and so does infinity, where the rules of its kind would say otherwise. After
+    that time nobody can find or read it, and cleanup deletes it.
+  archived_at: From when on the memory is out of searches and lists, by the rules of its kind; it stays readable by its id. A
+    trigger sets it from the fields.
+  part_of: The memory that it is a part of, as a section is of its document. A part moves, expires and is deleted with the whole.
+  project_id: A repository or product, such as l9. It is null exactly when the scope has no projects.
+  branch: The branch of the repository for which the memory holds; null means every branch. It narrows searches and tells
+    duplicates apart; it does not decide who may read the memory.
+  scope: Decides who may read the memory: developer, l-private, global, or a scope of the tenant''s own.
+  importance_score: How much the memory matters by the writer''s own estimate, from 0 to 1. packet_store_importance_score() also
+    takes usage and feedback into account.
+  access_count: How often the memory was used before it was imported. Later use is counted in memory_signals.
+  last_accessed: When the memory was last used before it was imported. Later use is in memory_signals.
+  contradiction_count: How many facts contradicted the memory before it was imported. Later contradictions are counted in
+    memory_signals.
+  content_hash: SHA-256 of the content after trimming, collapsing white space and lower-casing it.
+  identity_hash: SHA-256 of the identity fields of its kind, or of its content if the kind has none, with what case and
+    indentation mean in it. Two memories of one owner, scope, project, branch and kind can''t have the same value.
+  has_own_identity: True if another writer had a memory of this identity first, which the creator may not change: this one is the
+    same only as others of its creator.
+  text_creator: The administrator who stands by the present text and fields of a memory that somebody else created: who changed
+    them last, or saved the same text. Null: they are the creator''s own. Where it is set, agents may no longer change, delete,
+    supersede or merge the memory.
+  chunk_count: The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is
+    not embedded yet.
+  is_chunked: True if the content was cut into chunks for embedding.
+  tenant_id: The tenant that owns the memory.
+  org_id: The org that owns the memory; null means the whole tenant.
+  user_id: The user who owns the memory; null means the whole org.
+  correlation_id: The writer''s own reference, at most 200 bytes.
+  session_id: The session in which the memory was written.
+  trace_id: The trace in which the memory was written.
+  language: The language of the content, such as german; none if its words are not stemmed. Given by the writer, or chosen among
+    the languages of the tenant.
+  created_at: When the memory was saved. It is stamped and never changes.
+  updated_at: When a caller last changed the memory.
+  words: The words by which the memory is found, from words.of_memory(). A trigger keeps them; callers can''t set them.
+  word_count: How many words the memory has, stop words excepted: the length by which BM25 weighs them.');
 
 -- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key
 -- holds owner and scope, so that a collision is never with a row that the writer can't see. People repeat themselves, so a
@@ -8488,43 +8455,38 @@ alter table public.packet_versions
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0;
-comment on table public.packet_versions is 'Earlier states of memories: one row for each state that an update replaced. They are '
-  'deleted with their memory.';
-comment on column public.packet_versions.packet_id is 'The memory.';
-comment on column public.packet_versions.version_id is 'UUID version 7, so versions are ordered by the time they were replaced.';
-comment on column public.packet_versions.valid_from is 'Start of the period in which the memory had this state.';
-comment on column public.packet_versions.valid_until is 'When this state was replaced.';
-comment on column public.packet_versions.replaced_by is 'The caller that replaced this state.';
-comment on column public.packet_versions.replaced_with is 'The tool or mutation that replaced this state; sql in a database '
-  'session.';
-comment on column public.packet_versions.packet_type is 'The kind of memory in this version.';
-comment on column public.packet_versions.envelope is 'The content (key `content`) of this version and the structured fields '
-  'beside it.';
-comment on column public.packet_versions.content is 'The text of this version.';
-comment on column public.packet_versions.language is 'The language of this version.';
-comment on column public.packet_versions."timestamp" is 'When it happened, according to this version.';
-comment on column public.packet_versions.routing is 'The routing of this version.';
-comment on column public.packet_versions.provenance is 'The provenance of this version.';
-comment on column public.packet_versions.metadata is 'The metadata of this version. updated_by names the writer of this state; '
-  'where it is missing, creator and source do.';
-comment on column public.packet_versions.thread_id is 'The thread of this version.';
-comment on column public.packet_versions.speaker is 'Who said it, according to this version.';
-comment on column public.packet_versions.parent_ids is 'The parents of this version.';
-comment on column public.packet_versions.tags is 'The tags of this version.';
-comment on column public.packet_versions.ttl is 'The ttl of this version. The memory''s present ttl decides whether the version '
-  'can still be read.';
-comment on column public.packet_versions.project_id is 'The project of this version.';
-comment on column public.packet_versions.branch is 'The branch of this version; null means every branch.';
-comment on column public.packet_versions.scope is 'The scope of this version: only callers who may read that scope see the '
-  'version.';
-comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
-comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
-comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
-comment on column public.packet_versions.org_id is 'The org of the memory.';
-comment on column public.packet_versions.user_id is 'The user of the memory.';
-comment on column public.packet_versions.correlation_id is 'The correlation id of this version.';
-comment on column public.packet_versions.session_id is 'The session of this version.';
-comment on column public.packet_versions.trace_id is 'The trace of this version.';
+call identity.describe('public.packet_versions', 'Earlier states of memories: one row for each state that an update replaced. They
+    are deleted with their memory.
+  packet_id: The memory.
+  version_id: UUID version 7, so versions are ordered by the time they were replaced.
+  valid_from: Start of the period in which the memory had this state.
+  valid_until: When this state was replaced.
+  replaced_by: The caller that replaced this state.
+  replaced_with: The tool or mutation that replaced this state; sql in a database session.
+  packet_type: The kind of memory in this version.
+  envelope: The content (key `content`) of this version and the structured fields beside it.
+  content: The text of this version.
+  language: The language of this version.
+  timestamp: When it happened, according to this version.
+  routing: The routing of this version.
+  provenance: The provenance of this version.
+  metadata: The metadata of this version. updated_by names the writer of this state; where it is missing, creator and source do.
+  thread_id: The thread of this version.
+  speaker: Who said it, according to this version.
+  parent_ids: The parents of this version.
+  tags: The tags of this version.
+  ttl: The ttl of this version. The memory''s present ttl decides whether the version can still be read.
+  project_id: The project of this version.
+  branch: The branch of this version; null means every branch.
+  scope: The scope of this version: only callers who may read that scope see the version.
+  importance_score: The writer''s estimate in this version.
+  text_creator: The administrator whose text this version was; null: its creator''s.
+  tenant_id: The tenant of the memory.
+  org_id: The org of the memory.
+  user_id: The user of the memory.
+  correlation_id: The correlation id of this version.
+  session_id: The session of this version.
+  trace_id: The trace of this version.');
 
 -- The scope and project that the version itself had count, too: what was private stays private when the memory is shared.
 call identity.protect_like_memories('public.packet_versions', noun => 'version', expires => false);
@@ -8789,15 +8751,14 @@ create table ranking.audiences (
   unlisted double precision not null,
   counted_at timestamptz not null default now()
 );
-comment on table ranking.audiences is 'Unexpired memories that the same callers may read: their number and average length, '
-  'counted by a job. audience_words holds their words.';
-comment on column ranking.audiences.audience_id is 'packets.audience_id() of the columns that follow.';
-comment on column ranking.audiences.memories is 'The number of memories when they were counted.';
-comment on column ranking.audiences.sampled is 'The number of memories, the newest ones, whose words were counted.';
-comment on column ranking.audiences.average_length is 'Average word_count of these, at least 1.';
-comment on column ranking.audiences.unlisted is 'In how many of the sampled memories a word is assumed to occur that '
-  'audience_words does not list.';
-comment on column ranking.audiences.counted_at is 'Time of the count.';
+call identity.describe('ranking.audiences', 'Unexpired memories that the same callers may read: their number and average length,
+    counted by a job. audience_words holds their words.
+  audience_id: packets.audience_id() of the columns that follow.
+  memories: The number of memories when they were counted.
+  sampled: The number of memories, the newest ones, whose words were counted.
+  average_length: Average word_count of these, at least 1.
+  unlisted: In how many of the sampled memories a word is assumed to occur that audience_words does not list.
+  counted_at: Time of the count.');
 
 create index audiences_tenant_idx on ranking.audiences (tenant_id, scope, project_id);
 
@@ -8820,11 +8781,11 @@ create table ranking.audience_words (
   memories integer not null,
   primary key (audience_id, word)
 );
-comment on table ranking.audience_words is 'In how many of the sampled memories of an audience a word occurs. Rare words are not '
-  'listed.';
-comment on column ranking.audience_words.audience_id is 'The audience.';
-comment on column ranking.audience_words.word is 'hashtext() of the word, so that no text of a memory stands here.';
-comment on column ranking.audience_words.memories is 'The number of sampled memories that hold the word.';
+call identity.describe('ranking.audience_words', 'In how many of the sampled memories of an audience a word occurs. Rare words are
+    not listed.
+  audience_id: The audience.
+  word: hashtext() of the word, so that no text of a memory stands here.
+  memories: The number of sampled memories that hold the word.');
 
 alter table ranking.audience_words enable row level security, force row level security;
 create policy word_search on ranking.audience_words for select to l9_searcher using (true);
@@ -9244,20 +9205,18 @@ create table public.embedding_models (
   constraint embedding_state_one_each exclude using btree (state with =) where (state in ('serving', 'arriving'))
     deferrable initially deferred
 );
-comment on table public.embedding_models is 'Embedding models whose vectors are stored. A search compares vectors of one model '
-  'only.';
-comment on column public.embedding_models.model is 'Name of the model. Each of its vectors carries this name.';
-comment on column public.embedding_models.created_at is 'Time when the model was registered.';
-comment on column public.embedding_models.dimensions is 'Number of dimensions of the model, at most 1536. Its vectors are padded '
-  'with zeros to 1536 dimensions, which does not change cosine similarities.';
-comment on column public.embedding_models.state is 'serving: searches compare the vectors of this model; arriving: memories are '
-  'also embedded with this model, so that it can serve later; leaving: the vectors of this model are being deleted; null: none '
-  'of these.';
-comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
-comment on column public.embedding_models.relevance_midpoint is 'The cosine similarity of a query and a memory that means a '
-  'relevance of 0.5.';
-comment on column public.embedding_models.relevance_slope is 'How fast relevance rises with similarity: relevance is 1 / (1 + '
-  'exp(-relevance_slope * (similarity - relevance_midpoint))).';
+call identity.describe('public.embedding_models', 'Embedding models whose vectors are stored. A search compares vectors of one
+    model only.
+  model: Name of the model. Each of its vectors carries this name.
+  created_at: Time when the model was registered.
+  dimensions: Number of dimensions of the model, at most 1536. Its vectors are padded with zeros to 1536 dimensions, which does
+    not change cosine similarities.
+  state: serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can
+    serve later; leaving: the vectors of this model are being deleted; null: none of these.
+  state_since: Time when the model entered its state.
+  relevance_midpoint: The cosine similarity of a query and a memory that means a relevance of 0.5.
+  relevance_slope: How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity -
+    relevance_midpoint))).');
 
 alter table public.embedding_models enable row level security, force row level security;
 
@@ -9298,18 +9257,14 @@ create table embeddings.pending_embeddings (
 
 create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
 create index pending_embeddings_turn_idx on embeddings.pending_embeddings (model, next_chunk, enqueued_at desc);
-comment on table embeddings.pending_embeddings is 'Queue of memories that wait for their vectors. A row is inserted in the '
-  'transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.';
-comment on column embeddings.pending_embeddings.model is 'The model that the memory waits for: the one that serves and, during a '
-  'model change, also the one that arrives.';
-comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another '
-  'job may lease the row.';
-comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or '
-  'failed.';
-comment on column embeddings.pending_embeddings.next_chunk is '0: nothing is embedded yet. Above: the text as a whole has its '
-  'vector, as have the chunks before this one, of the content first and then of the steps. Chunks of a long memory are embedded '
-  'a few at a time, in turns with other memories.';
-comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
+call identity.describe('embeddings.pending_embeddings', 'Queue of memories that wait for their vectors. A row is inserted in the
+    transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.
+  model: The model that the memory waits for: the one that serves and, during a model change, also the one that arrives.
+  leased_until: A job works on the memory until this time; after it, another job may lease the row.
+  attempts: Number of times that the content of this memory was refused or failed.
+  next_chunk: 0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the
+    content first and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.
+  last_error: Name of the last error. It never holds a text of the memory.');
 
 call identity.keep_private('embeddings.pending_embeddings',
   jobs => 'Jobs work through the queue.',
@@ -9336,8 +9291,8 @@ create table embeddings.stale_contexts (
   -- No foreign key: rows are inserted while memories are being deleted, and the job checks whether the memory still exists.
   packet_id uuid primary key
 );
-comment on table embeddings.stale_contexts is 'Queue of memories whose context must be created again.';
-comment on column embeddings.stale_contexts.packet_id is 'The memory, which may have been deleted since.';
+call identity.describe('embeddings.stale_contexts', 'Queue of memories whose context must be created again.
+  packet_id: The memory, which may have been deleted since.');
 
 call identity.keep_private('embeddings.stale_contexts',
   jobs => 'Jobs work through the queue.',
@@ -9370,24 +9325,21 @@ alter table public.memory_contexts alter column context set statistics 0, alter 
 create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch)
   include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
-comment on table public.memory_contexts is 'Memories together with their predecessor in the thread, so that an answer is also '
-  'found by the question before it. A predecessor is used only if it has the same owner, scope and project: a caller who may '
-  'read the row may read both memories.';
-comment on column public.memory_contexts.context_id is 'UUID version 7. A changed text gets a new context_id, because vectors '
-  'refer to the text that they were made from.';
-comment on column public.memory_contexts.packet_id is 'The memory.';
-comment on column public.memory_contexts.predecessor_id is 'The memory before it in the thread.';
-comment on column public.memory_contexts.context is 'The end of the predecessor (500 characters) and the beginning of the memory '
-  '(2000). A search never shows it.';
-comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.';
-comment on column public.memory_contexts.org_id is 'Org of both memories.';
-comment on column public.memory_contexts.user_id is 'User of both memories.';
-comment on column public.memory_contexts.project_id is 'Project of both memories.';
-comment on column public.memory_contexts.branch is 'The branch of the memory.';
-comment on column public.memory_contexts.scope is 'Scope of both memories.';
-comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the '
-  'row.';
-comment on column public.memory_contexts.created_at is 'Time when the context was created.';
+call identity.describe('public.memory_contexts', 'Memories together with their predecessor in the thread, so that an answer is
+    also found by the question before it. A predecessor is used only if it has the same owner, scope and project: a caller who may
+    read the row may read both memories.
+  context_id: UUID version 7. A changed text gets a new context_id, because vectors refer to the text that they were made from.
+  packet_id: The memory.
+  predecessor_id: The memory before it in the thread.
+  context: The end of the predecessor (500 characters) and the beginning of the memory (2000). A search never shows it.
+  tenant_id: Tenant of both memories.
+  org_id: Org of both memories.
+  user_id: User of both memories.
+  project_id: Project of both memories.
+  branch: The branch of the memory.
+  scope: Scope of both memories.
+  ttl: Time when the first of the two memories expires. After it nobody can read the row.
+  created_at: Time when the context was created.');
 
 call identity.protect_like_memories('public.memory_contexts', noun => 'context');
 
@@ -9489,33 +9441,31 @@ alter table public.memory_embeddings
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
-comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are '
-  'kept equal to those of the memory.';
-comment on column public.memory_embeddings.embedding_id is 'UUID version 7.';
-comment on column public.memory_embeddings.packet_id is 'The memory.';
-comment on column public.memory_embeddings.tenant_id is 'Tenant of the memory.';
-comment on column public.memory_embeddings.org_id is 'Org of the memory.';
-comment on column public.memory_embeddings.user_id is 'User of the memory.';
-comment on column public.memory_embeddings.project_id is 'Project of the memory.';
-comment on column public.memory_embeddings.branch is 'Branch of the memory.';
-comment on column public.memory_embeddings.scope is 'Scope of the memory.';
-comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
-comment on column public.memory_embeddings.correlation_id is 'Correlation id of the memory.';
-comment on column public.memory_embeddings.session_id is 'Session of the memory.';
-comment on column public.memory_embeddings.trace_id is 'Trace of the memory.';
-comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
-comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory '
-  'with its predecessor in the thread) or reasoning.';
-comment on column public.memory_embeddings.model is 'The model that made the vector.';
-comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never '
-  'sends it to clients.';
-comment on column public.memory_embeddings.compared_vector is 'The same vector in the dimensions of its model, as indexes hold '
-  'it and searches compare it; set by a trigger. Of type halfvec on a server, vector on the embedded engine.';
-comment on column public.memory_embeddings.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.memory_embeddings.chunk_text is 'Text of a chunk; null for the whole.';
-comment on column public.memory_embeddings.context_id is 'The context that a vector of type context was made from, and with '
-  'which it is deleted; null for all other types.';
-comment on column public.memory_embeddings.metadata is 'For a chunk: start and end, character offsets into the content.';
+call identity.describe('public.memory_embeddings', 'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are
+    kept equal to those of the memory.
+  embedding_id: UUID version 7.
+  packet_id: The memory.
+  tenant_id: Tenant of the memory.
+  org_id: Org of the memory.
+  user_id: User of the memory.
+  project_id: Project of the memory.
+  branch: Branch of the memory.
+  scope: Scope of the memory.
+  ttl: Time when the memory expires. After it nobody can read the row.
+  correlation_id: Correlation id of the memory.
+  session_id: Session of the memory.
+  trace_id: Trace of the memory.
+  created_at: Time when the text was embedded.
+  embedding_type: Type of the text that was embedded: content, context (the memory with its predecessor in the thread) or
+    reasoning.
+  model: The model that made the vector.
+  vector: L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.
+  compared_vector: The same vector in the dimensions of its model, as indexes hold it and searches compare it; set by a trigger.
+    Of type halfvec on a server, vector on the embedded engine.
+  chunk_index: 0: the memory as a whole; 1 and up: its chunks in order.
+  chunk_text: Text of a chunk; null for the whole.
+  context_id: The context that a vector of type context was made from, and with which it is deleted; null for all other types.
+  metadata: For a chunk: start and end, character offsets into the content.');
 
 create function embeddings.tg_memory_embeddings__shorten() returns trigger
 language plpgsql volatile set search_path = '' as $$
@@ -10212,12 +10162,11 @@ create table embeddings.embedding_changes (
   memories_to_embed bigint not null,
   constraint embedding_change_not_negative check (memories_to_embed >= 0)
 );
-comment on table embeddings.embedding_changes is 'Size of the model change that is under way. It is a table of its own because '
-  'it counts the memories of all tenants, and callers may read embedding_models.';
-comment on column embeddings.embedding_changes.model is 'The model that arrives.';
-comment on column embeddings.embedding_changes.began_at is 'Time when the change began.';
-comment on column embeddings.embedding_changes.memories_to_embed is 'Number of memories that had no vector of this model when '
-  'the change began.';
+call identity.describe('embeddings.embedding_changes', 'Size of the model change that is under way. It is a table of its own
+    because it counts the memories of all tenants, and callers may read embedding_models.
+  model: The model that arrives.
+  began_at: Time when the change began.
+  memories_to_embed: Number of memories that had no vector of this model when the change began.');
 
 call identity.keep_private('embeddings.embedding_changes',
   jobs => 'Jobs change from one model to another.',
@@ -10419,16 +10368,16 @@ grant execute on function embeddings.drop_leaving_vectors, embeddings.drop_embed
 -- save_result.
 
 create type public.similar_memory as (packet_id uuid, similarity real);
-comment on type public.similar_memory is 'A memory that is a near-duplicate of another text.';
-comment on column public.similar_memory.packet_id is 'The near-duplicate memory.';
-comment on column public.similar_memory.similarity is 'The similarity, from 0 to 1; 1 means the same words.';
+call identity.describe('public.similar_memory', 'A memory that is a near-duplicate of another text.
+  packet_id: The near-duplicate memory.
+  similarity: The similarity, from 0 to 1; 1 means the same words.');
 
 create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
-comment on type public.save_result is 'The answer of a save: its status, the memory''s row after the save, and near-duplicates, '
-  'most similar first (null if they were not searched for).';
-comment on column public.save_result.status is 'inserted, updated or skipped_dedupe.';
-comment on column public.save_result.memory is 'The memory''s row after the save.';
-comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
+call identity.describe('public.save_result', 'The answer of a save: its status, the memory''s row after the save, and
+    near-duplicates, most similar first (null if they were not searched for).
+  status: inserted, updated or skipped_dedupe.
+  memory: The memory''s row after the save.
+  similar: Near-duplicates, most similar first; null if they were not searched for.');
 --! EndIncluded 100-duplicates/010-save-result.sql
 --! Included 100-duplicates/015-telling-words.sql
 -- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts
@@ -10447,16 +10396,15 @@ create table duplicates.telling_words (
   constraint telling_word_class_known check (class in (
     'negation', 'number', 'date', 'time', 'unit', 'instead', 'prefix', 'prefixes', 'suffix', 'suffixes', 'marker'))
 );
-comment on table duplicates.telling_words is 'Words that change what a text says: two texts that differ in one of them are no '
-  'near-duplicates.';
-comment on column duplicates.telling_words.word is 'The word in lower case; a * at the end stands for any ending.';
-comment on column duplicates.telling_words.language is 'The language, as a code of two letters; mul for several.';
-comment on column duplicates.telling_words.class is 'negation, number, date (weekdays and months), time, unit; instead: words of '
-  'which one replaces the other; prefix, suffix: what makes the opposite of the rest of a word; prefixes, suffixes: of which one '
-  'replaces the other; marker: frequent words by which a language is known.';
-comment on column duplicates.telling_words.means is 'Words of the same meaning are the same word. Of instead, prefixes and '
-  'suffixes: group and side, as in on/1 and on/2.';
-comment on column duplicates.telling_words.is_shared is 'True if the word means something else in another language.';
+call identity.describe('duplicates.telling_words', 'Words that change what a text says: two texts that differ in one of them are
+    no near-duplicates.
+  word: The word in lower case; a * at the end stands for any ending.
+  language: The language, as a code of two letters; mul for several.
+  class: negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; prefix, suffix:
+    what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the other; marker: frequent words by
+    which a language is known.
+  means: Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and on/2.
+  is_shared: True if the word means something else in another language.');
 
 alter table duplicates.telling_words enable row level security, force row level security;
 create policy scope_access on duplicates.telling_words for select to l9_agent, l9_admin, l9_owner using (true);
@@ -11392,28 +11340,23 @@ create table importance.memory_access_log (
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
-comment on table importance.memory_access_log is 'Which agent saw which memory, fact, relationship or archive, and when. '
-  'Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
-comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
-comment on column importance.memory_access_log.xid is 'The transaction that wrote the row. Rows are rolled up in this order, '
-  'once no earlier transaction is in progress.';
-comment on column importance.memory_access_log.target_type is 'The type of the target: memory, fact, relationship or archive. '
-  'Lessons and summaries are memories.';
-comment on column importance.memory_access_log.target_id is 'The id of the target.';
-comment on column importance.memory_access_log.agent_id is 'The caller.';
-comment on column importance.memory_access_log.access_context is 'search if the target was among the hits of a search; get if it '
-  'was read in full.';
-comment on column importance.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1.';
-comment on column importance.memory_access_log.audit_id is 'The id of the search in audit_log, and of the text of its query if '
-  'the tenant keeps those.';
-comment on column importance.memory_access_log.tenant_id is 'The tenant of the caller.';
-comment on column importance.memory_access_log.org_id is 'The org that the caller acted for.';
-comment on column importance.memory_access_log.user_id is 'The user that the caller acted for.';
-comment on column importance.memory_access_log.project_id is 'The project of the target at the time of the access.';
-comment on column importance.memory_access_log.scope is 'The scope of the target at the time of the access.';
-comment on column importance.memory_access_log.is_admin is 'True if the caller was an administrator, who is not restricted by '
-  'org and user.';
+call identity.describe('importance.memory_access_log', 'Which agent saw which memory, fact, relationship or archive, and when.
+    Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.
+  access_id: The id to pass to record_feedback. UUID version 7.
+  accessed_at: The time of the access to the millisecond, taken from access_id.
+  xid: The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.
+  target_type: The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.
+  target_id: The id of the target.
+  agent_id: The caller.
+  access_context: search if the target was among the hits of a search; get if it was read in full.
+  relevance_score: The score of the hit, from 0 to 1.
+  audit_id: The id of the search in audit_log, and of the text of its query if the tenant keeps those.
+  tenant_id: The tenant of the caller.
+  org_id: The org that the caller acted for.
+  user_id: The user that the caller acted for.
+  project_id: The project of the target at the time of the access.
+  scope: The scope of the target at the time of the access.
+  is_admin: True if the caller was an administrator, who is not restricted by org and user.');
 
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
@@ -11562,21 +11505,20 @@ create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user
 
 -- Erased reasons must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0, alter column content_hash set statistics 0;
-comment on table public.memory_feedback is 'Whether a memory was useful to the agent that it was shown to: at most one row for '
-  'each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.';
-comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
-comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
-comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
-comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
-comment on column public.memory_feedback.reason is 'Why the memory helped or did not, in the caller''s words: at most 1000 '
-  'bytes.';
-comment on column public.memory_feedback.content_hash is 'The hash of the text that the memory had when it was shown. Feedback '
-  'on another text than the present one does not count.';
-comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
-comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
-comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
-comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
-comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
+call identity.describe('public.memory_feedback', 'Whether a memory was useful to the agent that it was shown to: at most one row
+    for each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.
+  access_id: The access, in memory_access_log.
+  packet_id: The memory. Feedback on it is deleted with it.
+  agent_id: The caller that made the access.
+  was_useful: True if the memory helped.
+  reason: Why the memory helped or did not, in the caller''s words: at most 1000 bytes.
+  content_hash: The hash of the text that the memory had when it was shown. Feedback on another text than the present one does not
+    count.
+  given_at: When the feedback was last given.
+  xid: The transaction that last gave the feedback. Votes are rolled up in this order.
+  tenant_id: The tenant of the memory and of the caller.
+  org_id: The org that the caller acted for.
+  user_id: The user that the caller acted for.');
 
 alter table public.memory_feedback enable row level security, force row level security;
 
@@ -11762,21 +11704,19 @@ create table public.memory_signals (
   -- is HOT.
   fillfactor = 45
 );
-comment on table public.memory_signals is 'Usage statistics of memories: one narrow row for each memory that was ever found, '
-  'used or contradicted, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the '
-  'writer''s estimate and the memory''s age.';
-comment on column public.memory_signals.packet_id is 'The memory.';
-comment on column public.memory_signals.tenant_id is 'The tenant of the memory.';
-comment on column public.memory_signals.last_accessed is 'When the memory was last found or read.';
-comment on column public.memory_signals.access_count is 'How often the memory was found or read. It says nothing of importance: '
-  'being found is not being used.';
-comment on column public.memory_signals.useful is 'How many agents voted that the memory was useful, or built on it.';
-comment on column public.memory_signals.useless is 'How many agents voted that the memory was useless, or contradict it.';
-comment on column public.memory_signals.readers is 'How many further agents read the memory in full after they had found it, as '
-  'of read_at: each counts 1 at its last reading, halved every 30 days.';
-comment on column public.memory_signals.read_at is 'When the last of these agents read it.';
-comment on column public.memory_signals.contradiction_count is 'How many agents contradict the memory by facts of other '
-  'memories.';
+call identity.describe('public.memory_signals', 'Usage statistics of memories: one narrow row for each memory that was ever found,
+    used or contradicted, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the
+    writer''s estimate and the memory''s age.
+  packet_id: The memory.
+  tenant_id: The tenant of the memory.
+  last_accessed: When the memory was last found or read.
+  access_count: How often the memory was found or read. It says nothing of importance: being found is not being used.
+  useful: How many agents voted that the memory was useful, or built on it.
+  useless: How many agents voted that the memory was useless, or contradict it.
+  readers: How many further agents read the memory in full after they had found it, as of read_at: each counts 1 at its last
+    reading, halved every 30 days.
+  read_at: When the last of these agents read it.
+  contradiction_count: How many agents contradict the memory by facts of other memories.');
 
 alter table public.memory_signals enable row level security, force row level security;
 
@@ -11820,17 +11760,15 @@ create table importance.memory_voices (
   -- Leaves room in each page for HOT updates. The table has no index but its key.
   fillfactor = 70
 );
-comment on table importance.memory_voices is 'What each agent did with a memory, one row for each memory and agent, so that an '
-  'agent counts once however often it acts. memory_signals holds the sums.';
-comment on column importance.memory_voices.packet_id is 'The memory.';
-comment on column importance.memory_voices.agent is 'The creator name of the agent; all its tokens, keys and users share it.';
-comment on column importance.memory_voices.vote is 'Its last feedback: 1 useful, -1 useless; null if it gave none.';
-comment on column importance.memory_voices.read_at is 'When it last read the memory in full after it had found it.';
-comment on column importance.memory_voices.has_cited is 'True if it wrote a memory that has this one as a parent and that every '
-  'reader of this one may read.';
-comment on column importance.memory_voices.has_asserted is 'True if it asserted a fact that the memory, written by another, '
-  'states.';
-comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
+call identity.describe('importance.memory_voices', 'What each agent did with a memory, one row for each memory and agent, so that
+    an agent counts once however often it acts. memory_signals holds the sums.
+  packet_id: The memory.
+  agent: The creator name of the agent; all its tokens, keys and users share it.
+  vote: Its last feedback: 1 useful, -1 useless; null if it gave none.
+  read_at: When it last read the memory in full after it had found it.
+  has_cited: True if it wrote a memory that has this one as a parent and that every reader of this one may read.
+  has_asserted: True if it asserted a fact that the memory, written by another, states.
+  has_contradicted: True if it asserted a fact that contradicts the memory.');
 
 call identity.keep_private('importance.memory_voices',
   jobs => 'The roll-up job counts votes, readings and citations.',
@@ -11950,11 +11888,11 @@ create table importance.pending_recounts (
   packet_id uuid not null,
   queued_at timestamptz not null default clock_timestamp()
 );
-comment on table importance.pending_recounts is 'Queue of memories whose voices must be counted again, because a memory that '
-  'cites them was written, changed or deleted, or feedback was deleted.';
-comment on column importance.pending_recounts.recount_id is 'The order of the queue.';
-comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
-comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
+call identity.describe('importance.pending_recounts', 'Queue of memories whose voices must be counted again, because a memory that
+    cites them was written, changed or deleted, or feedback was deleted.
+  recount_id: The order of the queue.
+  packet_id: The memory, which may have been deleted since.
+  queued_at: When the row was queued.');
 
 call identity.keep_private('importance.pending_recounts',
   jobs => 'The roll-up job works through the queue.',
@@ -11987,12 +11925,12 @@ create table importance.memory_citations (
 );
 
 create index memory_citations_cited_by_idx on importance.memory_citations (cited_by);
-comment on table importance.memory_citations is 'Which memories rest on which: parent_ids, one row for each parent, so that the '
-  'memories that cite one are found without a scan.';
-comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
-comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
-comment on column importance.memory_citations.content_hash is 'The hash of the text that the parent had when it was cited; null '
-  'once the parent is deleted. A citation of another text than the present one does not count.';
+call identity.describe('importance.memory_citations', 'Which memories rest on which: parent_ids, one row for each parent, so that
+    the memories that cite one are found without a scan.
+  cited_by: The memory that has the other as a parent.
+  packet_id: The parent, which may have been deleted since.
+  content_hash: The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another
+    text than the present one does not count.');
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
@@ -12091,14 +12029,13 @@ create table importance.access_roll_up (
   newest_at timestamptz not null default '-infinity',
   rolled_up_at timestamptz
 );
-comment on table importance.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
-comment on column importance.access_roll_up.is_only is 'Always true; as the primary key it limits the table to one row.';
-comment on column importance.access_roll_up.to_xid is 'Everything written by transactions before this one is included in '
-  'memory_signals.';
-comment on column importance.access_roll_up.era_after is 'Accesses up to this time were written in another cluster, from which '
-  'this database was restored, and are all rolled up.';
-comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
-comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
+call identity.describe('importance.access_roll_up', 'How far the access log and feedback have been rolled up: one row.
+  is_only: Always true; as the primary key it limits the table to one row.
+  to_xid: Everything written by transactions before this one is included in memory_signals.
+  era_after: Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled
+    up.
+  newest_at: The time of the newest access that is rolled up.
+  rolled_up_at: When the last roll-up that found something ran.');
 
 call identity.keep_private('importance.access_roll_up',
   jobs => 'The job continues from this position.',
@@ -12413,32 +12350,32 @@ cross join lateral (select public.packet_store_importance_score(p) as learned) i
 where e.model = (select embeddings.serving_model())
   -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
-comment on view public.semantic_memory is 'The vectors of the model that serves, of memories whole and in chunks, with the texts '
-  'that they were made from. It exists for readers of the old table of this name and is read only; new readers call '
-  'search_memory().';
-comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
-comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
-comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions '
-  'can read it: the gateway never sends it to clients.';
-comment on column public.semantic_memory.payload is 'packet_id, text (of the chunk or the whole memory), kind, tags, importance '
-  '(as importance_score), estimated_importance (that of the writer) and metadata, built from the memory.';
-comment on column public.semantic_memory.packet_id is 'The memory.';
-comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
-comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
-comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
-comment on column public.semantic_memory.org_id is 'Org of the memory.';
-comment on column public.semantic_memory.user_id is 'User of the memory.';
-comment on column public.semantic_memory.project_id is 'Project of the memory.';
-comment on column public.semantic_memory.scope is 'Scope of the memory.';
-comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
-comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
+call identity.describe('public.semantic_memory', 'The vectors of the model that serves, of memories whole and in chunks, with the
+    texts that they were made from. It exists for readers of the old table of this name and is read only; new readers call
+    search_memory().
+  embedding_id: The vector, as in memory_embeddings.
+  agent_id: The agent in the metadata of the memory; if there is none, its creator.
+  vector: L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to
+    clients.
+  payload: packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), estimated_importance
+    (that of the writer) and metadata, built from the memory.
+  packet_id: The memory.
+  embedding_type: Type of the text that was embedded: content or reasoning.
+  model: The model that made the vector, which is the one that serves.
+  chunk_index: 0: the memory as a whole; 1 and up: its chunks in order.
+  tenant_id: Tenant of the memory.
+  org_id: Org of the memory.
+  user_id: User of the memory.
+  project_id: Project of the memory.
+  scope: Scope of the memory.
+  created_at: Time when the text was embedded.
+  updated_at: Time when a caller last changed the memory.
+  importance_score: How much the memory matters, from 0 to 1, as learned from its use.
+  access_count: How often the memory was found or read.
+  correlation_id: Correlation id of the memory.
+  session_id: Session of the memory.
+  trace_id: Trace of the memory.');
 
-comment on column public.semantic_memory.importance_score is 'How much the memory matters, from 0 to 1, as learned from its use.';
-comment on column public.semantic_memory.access_count is 'How often the memory was found or read.';
-comment on column public.semantic_memory.correlation_id is 'Correlation id of the memory.';
-comment on column public.semantic_memory.session_id is 'Session of the memory.';
-comment on column public.semantic_memory.trace_id is 'Trace of the memory.';
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 110-importance/160-semantic-memory.sql
 --! Included 120-documents/010-limits.sql
@@ -13143,19 +13080,17 @@ create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
 -- A key may contain text about its memory and is deleted with it, so the planner keeps no samples of it.
 alter table public.idempotency_keys alter column idempotency_key set statistics 0;
 alter table public.idempotency_keys alter column request_hash set statistics 0;
-comment on table public.idempotency_keys is 'The first answer given for each idempotency key of a caller, its org and its user, '
-  'so that a retried save returns it again.';
-comment on column public.idempotency_keys.tenant_id is 'The tenant of the caller.';
-comment on column public.idempotency_keys.caller is 'The caller that used the key.';
-comment on column public.idempotency_keys.acting_org_id is 'The org of the caller, or null. Each org has keys of its own.';
-comment on column public.idempotency_keys.acting_user_id is 'The user that the caller acted for, or null. Each user has keys of '
-  'its own.';
-comment on column public.idempotency_keys.idempotency_key is 'The key, 1 to 200 bytes.';
-comment on column public.idempotency_keys.request_hash is 'SHA-256 of the arguments of the save, so that a key that is used '
-  'again for another save is refused.';
-comment on column public.idempotency_keys.created_at is 'When the key was first used.';
-comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key is deleted with it.';
-comment on column public.idempotency_keys.status is 'The status first answered: inserted, updated or skipped_dedupe.';
+call identity.describe('public.idempotency_keys', 'The first answer given for each idempotency key of a caller, its org and its
+    user, so that a retried save returns it again.
+  tenant_id: The tenant of the caller.
+  caller: The caller that used the key.
+  acting_org_id: The org of the caller, or null. Each org has keys of its own.
+  acting_user_id: The user that the caller acted for, or null. Each user has keys of its own.
+  idempotency_key: The key, 1 to 200 bytes.
+  request_hash: SHA-256 of the arguments of the save, so that a key that is used again for another save is refused.
+  created_at: When the key was first used.
+  packet_id: The memory of the first answer; the key is deleted with it.
+  status: The status first answered: inserted, updated or skipped_dedupe.');
 
 alter table public.idempotency_keys enable row level security, force row level security;
 
@@ -13845,24 +13780,22 @@ grant execute on function memories.check_list, memories.check_ids, memories.give
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
   field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
-comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
-comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
-comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
-comment on column public.stored_item.packet_id is 'The memory: the new one, or the one that is the same.';
-comment on column public.stored_item.kind is 'The kind of the item.';
-comment on column public.stored_item.project_id is 'The project that it belongs to, or null.';
-comment on column public.stored_item.branch is 'The branch that it holds for; null for every branch.';
-comment on column public.stored_item.created_at is 'When the memory was first saved.';
-comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
-comment on column public.stored_item.field is 'The field that the error is about, or null.';
-comment on column public.stored_item.message is 'What is wrong and what is valid.';
-comment on column public.stored_item.findings is 'Of what looks like a secret: path in the item, line, column and pattern; else '
-  'null.';
-comment on column public.stored_item.is_unfinished is 'True if sections of a document are left for another call with the same '
-  'item.';
-comment on column public.stored_item.updated_at is 'When the memory was last changed: its version, for a later expected_version.';
-comment on column public.stored_item.current is 'Of an item whose expected_version is not that of the memory (L9VER): what is '
-  'there, as packet_id, updated_at and content.';
+call identity.describe('public.stored_item', 'What became of one item of memory_store: it has a status and a memory, or an error.
+  index: The place of the item in the list, from 0.
+  status: inserted, updated or skipped_dedupe; null if the item was not stored.
+  packet_id: The memory: the new one, or the one that is the same.
+  kind: The kind of the item.
+  project_id: The project that it belongs to, or null.
+  branch: The branch that it holds for; null for every branch.
+  created_at: When the memory was first saved.
+  sqlstate: The code of the error; null if the item was stored.
+  field: The field that the error is about, or null.
+  message: What is wrong and what is valid.
+  findings: Of what looks like a secret: path in the item, line, column and pattern; else null.
+  is_unfinished: True if sections of a document are left for another call with the same item.
+  updated_at: When the memory was last changed: its version, for a later expected_version.
+  current: Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and
+    content.');
 
 create function memories.is_fault_of_item(sqlstate text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -14269,10 +14202,10 @@ grant execute on function public.get_memory to l9_agent, l9_admin, l9_platform_a
 -- access log.
 
 create type public.document_read as (memory public.packet_store, body_md text, sections jsonb);
-comment on type public.document_read is 'A document with its whole text.';
-comment on column public.document_read.memory is 'The memory of kind document.';
-comment on column public.document_read.body_md is 'Its Markdown, byte for byte as it was stored; empty if it has no sections.';
-comment on column public.document_read.sections is 'Its sections in order: packet_id, heading, level, position.';
+call identity.describe('public.document_read', 'A document with its whole text.
+  memory: The memory of kind document.
+  body_md: Its Markdown, byte for byte as it was stored; empty if it has no sections.
+  sections: Its sections in order: packet_id, heading, level, position.');
 
 -- The id of a section leads to its document, whose text is that of its sections in order.
 create function public.get_document(packet_id uuid) returns public.document_read
@@ -14511,21 +14444,18 @@ create type public.memory_change as (
   content text,
   state jsonb
 );
-comment on type public.memory_change is 'One state of a memory: who wrote it, when, and what the change was.';
-comment on column public.memory_change.version is 'The number of the state, counted from 1 for the oldest that the caller may '
-  'see; the highest is the present state.';
-comment on column public.memory_change.version_id is 'The version; null for the present state.';
-comment on column public.memory_change.changed_at is 'Start of the period in which the memory had this state.';
-comment on column public.memory_change.until is 'When this state was replaced; null for the present state.';
-comment on column public.memory_change.creator is 'The writer of this state: who changed the memory to it or, for the state in '
-  'which it was saved, its creator.';
-comment on column public.memory_change.source is 'The source of the writer.';
-comment on column public.memory_change.tool_name is 'The tool or mutation that wrote this state.';
-comment on column public.memory_change.changed_fields is 'The fields that differ from the previous state, named like the fields '
-  'of get_memory; empty for the oldest state.';
-comment on column public.memory_change.content is 'The text in this state.';
-comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned '
-  'importance is not part of a state, and title and archived_at follow from the envelope.';
+call identity.describe('public.memory_change', 'One state of a memory: who wrote it, when, and what the change was.
+  version: The number of the state, counted from 1 for the oldest that the caller may see; the highest is the present state.
+  version_id: The version; null for the present state.
+  changed_at: Start of the period in which the memory had this state.
+  until: When this state was replaced; null for the present state.
+  creator: The writer of this state: who changed the memory to it or, for the state in which it was saved, its creator.
+  source: The source of the writer.
+  tool_name: The tool or mutation that wrote this state.
+  changed_fields: The fields that differ from the previous state, named like the fields of get_memory; empty for the oldest state.
+  content: The text in this state.
+  state: The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and title and
+    archived_at follow from the envelope.');
 
 -- Compares each state with the one before it that the caller may see, and so finds the fields that changed.
 create function public.memory_history(packet_id uuid, max_versions integer default 100) returns setof public.memory_change
@@ -14605,18 +14535,17 @@ create type public.memory_stats as (
   oldest timestamptz,
   newest timestamptz
 );
-comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of no others.';
-comment on column public.memory_stats.total is 'The number of memories.';
-comment on column public.memory_stats.oldest is 'The event time of the memory that happened first.';
-comment on column public.memory_stats.newest is 'The event time of the memory that happened last.';
-comment on column public.memory_stats.by_kind is 'An object of kind and count.';
-comment on column public.memory_stats.by_scope is 'An object of scope and count.';
-comment on column public.memory_stats.by_project is 'An object of project and count; memories without a project are not '
-  'included.';
-comment on column public.memory_stats.by_creator is 'An object of creator and count.';
-comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
-comment on column public.memory_stats.awaiting_embedding is 'The number of memories that can be found only by words until their '
-  'vectors are stored. One of which the model knows no piece, such as emoji alone, has no vector and does not wait.';
+call identity.describe('public.memory_stats', 'Counts of the memories that the caller may read, and of no others.
+  total: The number of memories.
+  oldest: The event time of the memory that happened first.
+  newest: The event time of the memory that happened last.
+  by_kind: An object of kind and count.
+  by_scope: An object of scope and count.
+  by_project: An object of project and count; memories without a project are not included.
+  by_creator: An object of creator and count.
+  embedded: The number of memories that can be found by meaning.
+  awaiting_embedding: The number of memories that can be found only by words until their vectors are stored. One of which the
+    model knows no piece, such as emoji alone, has no vector and does not wait.');
 
 -- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null) returns public.memory_stats
@@ -14898,14 +14827,12 @@ create table derived.derived_tables (
   trace_column text,
   has_own_way boolean not null
 );
-comment on table derived.derived_tables is 'The tables whose rows follow a memory. Migrations fill it, by derive_from_packets() '
-  'and list_table().';
-comment on column derived.derived_tables.table_name is 'A table of the schema public.';
-comment on column derived.derived_tables.source_column is 'Its column that names the memory.';
-comment on column derived.derived_tables.trace_column is 'Its column for the trace of the memory; null if its rows hold no '
-  'references.';
-comment on column derived.derived_tables.has_own_way is 'True if triggers of its own chapter move its rows to the owner, '
-  'project, scope and expiry of their memory.';
+call identity.describe('derived.derived_tables', 'The tables whose rows follow a memory. Migrations fill it, by
+    derive_from_packets() and list_table().
+  table_name: A table of the schema public.
+  source_column: Its column that names the memory.
+  trace_column: Its column for the trace of the memory; null if its rows hold no references.
+  has_own_way: True if triggers of its own chapter move its rows to the owner, project, scope and expiry of their memory.');
 
 alter table derived.derived_tables enable row level security, force row level security;
 create policy definer_functions on derived.derived_tables to l9_owner using (true);
@@ -15120,12 +15047,12 @@ create table public.field_indexes (
   primary key (tenant_id, field),
   constraint field_index_names_a_field check (packets.field_path(field) is not null)
 );
-comment on table public.field_indexes is 'Fields of envelopes that a tenant has indexed. register_field_index() and '
-  'drop_field_index() write it.';
-comment on column public.field_indexes.tenant_id is 'The tenant.';
-comment on column public.field_indexes.field is 'The field, such as status or owner.name.';
-comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
-comment on column public.field_indexes.created_at is 'When the index was registered.';
+call identity.describe('public.field_indexes', 'Fields of envelopes that a tenant has indexed. register_field_index() and
+    drop_field_index() write it.
+  tenant_id: The tenant.
+  field: The field, such as status or owner.name.
+  created_by: The administrator that registered the index.
+  created_at: When the index was registered.');
 
 call identity.protect_tenant_rows('public.field_indexes',
   readers => 'Every caller in the tenant may read which fields are indexed.',
@@ -15165,24 +15092,22 @@ create index field_values_number_idx on public.field_values (tenant_id, field, n
 where number_value is not null;
 create index field_values_time_idx on public.field_values (tenant_id, field, time_value, packet_id) where time_value is not null;
 create index field_values_more_idx on public.field_values (tenant_id, field, packet_id) where has_more;
-comment on table public.field_values is 'Values of the indexed fields of memories, by which searches find them. A row is visible '
-  'like its memory.';
-comment on column public.field_values.value_id is 'UUID version 7.';
-comment on column public.field_values.packet_id is 'The memory.';
-comment on column public.field_values.field is 'The field, as in field_indexes.';
-comment on column public.field_values.text_value is 'The first 200 characters of a text, number, true or false. A list has a row '
-  'for each element.';
-comment on column public.field_values.number_value is 'A number, rounded to a double; null for other values.';
-comment on column public.field_values.time_value is 'The time that a text is, if it is one in ISO 8601; otherwise null.';
-comment on column public.field_values.has_more is 'True if the field is a list of more elements than are indexed, so that the '
-  'memory may match any value.';
-comment on column public.field_values.tenant_id is 'Tenant of the memory.';
-comment on column public.field_values.org_id is 'Org of the memory.';
-comment on column public.field_values.user_id is 'User of the memory.';
-comment on column public.field_values.project_id is 'Project of the memory.';
-comment on column public.field_values.scope is 'Scope of the memory; it decides who may read the row.';
-comment on column public.field_values.ttl is 'Expiry of the memory; after it nobody can read the row.';
-comment on column public.field_values.updated_at is 'When the row was written, or moved with its memory.';
+call identity.describe('public.field_values', 'Values of the indexed fields of memories, by which searches find them. A row is
+    visible like its memory.
+  value_id: UUID version 7.
+  packet_id: The memory.
+  field: The field, as in field_indexes.
+  text_value: The first 200 characters of a text, number, true or false. A list has a row for each element.
+  number_value: A number, rounded to a double; null for other values.
+  time_value: The time that a text is, if it is one in ISO 8601; otherwise null.
+  has_more: True if the field is a list of more elements than are indexed, so that the memory may match any value.
+  tenant_id: Tenant of the memory.
+  org_id: Org of the memory.
+  user_id: User of the memory.
+  project_id: Project of the memory.
+  scope: Scope of the memory; it decides who may read the row.
+  ttl: Expiry of the memory; after it nobody can read the row.
+  updated_at: When the row was written, or moved with its memory.');
 
 call identity.protect_like_memories('public.field_values', noun => 'field value');
 
@@ -15513,21 +15438,19 @@ create table public.entity_aliases (
 alter table public.entity_aliases
   alter column alias set statistics 0, alter column entity set statistics 0,
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
-comment on table public.entity_aliases is 'Other names of entities: one row for each memory that states an alias. Readers of '
-  'facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this '
-  'table.';
-comment on column public.entity_aliases.alias_id is 'UUID version 7.';
-comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
-comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
-comment on column public.entity_aliases.alias_normalized is 'The alias in the form in which names are compared: Unicode NFKC, '
-  'lower case, white space collapsed.';
-comment on column public.entity_aliases.entity_normalized is 'The entity in the form in which names are compared: Unicode NFKC, '
-  'lower case, white space collapsed.';
-comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
-comment on column public.entity_aliases.agent is 'The creator name of the agent whose word the alias is: who stated it or, once '
-  'an administrator has confirmed it, the administrator.';
-comment on column public.entity_aliases.is_from_admin is 'True if an administrator stated or confirmed the alias. Otherwise it '
-  'counts only for its agent where others have stated something of the two names.';
+call identity.describe('public.entity_aliases', 'Other names of entities: one row for each memory that states an alias. Readers of
+    facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this
+    table.
+  alias_id: UUID version 7.
+  alias: The other name, as the memory spells it.
+  entity: The entity that the alias names, as the memory spells it.
+  alias_normalized: The alias in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.
+  entity_normalized: The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.
+  source_packet: The memory that states the alias.
+  agent: The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the
+    administrator.
+  is_from_admin: True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have
+    stated something of the two names.');
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
 create trigger _320_stamp_statement before insert on public.entity_aliases
@@ -15552,12 +15475,12 @@ create table entities.tables_with_names (
   evidence_table text not null,
   name_columns text[] not null
 );
-comment on table entities.tables_with_names is 'Tables that state something of entities: their columns with normalised names, '
-  'and the tables of evidence that say which agents state it.';
-comment on column entities.tables_with_names.table_name is 'The table, in the schema public.';
-comment on column entities.tables_with_names.key_column is 'Its key, which the evidence has too.';
-comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
-comment on column entities.tables_with_names.name_columns is 'The columns that hold names.';
+call identity.describe('entities.tables_with_names', 'Tables that state something of entities: their columns with normalised
+    names, and the tables of evidence that say which agents state it.
+  table_name: The table, in the schema public.
+  key_column: Its key, which the evidence has too.
+  evidence_table: The table of its evidence, with the column agent.
+  name_columns: The columns that hold names.');
 
 call identity.keep_private('entities.tables_with_names',
   functions => 'Migrations register tables, and functions of the owner ask whether an alias counts.');
@@ -15765,12 +15688,12 @@ comment on function entities.aliases_of is 'Returns the aliases of an entity tha
 grant execute on function entities.aliases_for, entities.aliases_of to l9_agent, l9_admin, l9_platform_admin;
 
 create type public.applied_alias as (alias text, entity text, creator text, confirmed_by text, alias_id uuid);
-comment on type public.applied_alias is 'An alias that was applied to find what is asked for.';
-comment on column public.applied_alias.alias is 'The other name, as its memory spells it.';
-comment on column public.applied_alias.entity is 'The entity that it names.';
-comment on column public.applied_alias.creator is 'The creator name of whoever stated the alias.';
-comment on column public.applied_alias.confirmed_by is 'The administrator that stated or confirmed it; null: nobody did.';
-comment on column public.applied_alias.alias_id is 'The alias; confirm_alias() takes it.';
+call identity.describe('public.applied_alias', 'An alias that was applied to find what is asked for.
+  alias: The other name, as its memory spells it.
+  entity: The entity that it names.
+  creator: The creator name of whoever stated the alias.
+  confirmed_by: The administrator that stated or confirmed it; null: nobody did.
+  alias_id: The alias; confirm_alias() takes it.');
 
 create function public.applied_aliases(name text) returns setof public.applied_alias
 language plpgsql stable set search_path = '' rows 5 as $$
@@ -15950,16 +15873,15 @@ alter table public.agent_memory_events
 create index agent_memory_events_readers_idx on public.agent_memory_events (tenant_id, scope, "timestamp");
 create index agent_memory_events_type_idx on public.agent_memory_events (tenant_id, event_type, "timestamp");
 create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
-comment on table public.agent_memory_events is 'Events: one row for each memory of kind event, with its envelope as columns. '
-  'Triggers keep the row in step with its memory.';
-comment on column public.agent_memory_events.event_id is 'UUID version 7. It does not change while the memory stays an event.';
-comment on column public.agent_memory_events.agent_id is 'The agent that the event names: envelope.agent_id, else '
-  'metadata.agent, else the creator. The column creator says who wrote the memory.';
-comment on column public.agent_memory_events."timestamp" is 'When the event happened: the event time of its memory.';
-comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
-comment on column public.agent_memory_events.event_type is 'The type of the event: envelope.event_type, such as deploy.finished.';
-comment on column public.agent_memory_events.content is 'The other fields of the envelope; the text of the memory is its field '
-  'content.';
+call identity.describe('public.agent_memory_events', 'Events: one row for each memory of kind event, with its envelope as columns.
+    Triggers keep the row in step with its memory.
+  event_id: UUID version 7. It does not change while the memory stays an event.
+  agent_id: The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who
+    wrote the memory.
+  timestamp: When the event happened: the event time of its memory.
+  packet_id: The memory that holds the event.
+  event_type: The type of the event: envelope.event_type, such as deploy.finished.
+  content: The other fields of the envelope; the text of the memory is its field content.');
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
@@ -16020,21 +15942,18 @@ alter table public.reasoning_traces
 create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id)
   include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
-comment on table public.reasoning_traces is 'Reasoning traces: one row for each memory of kind reasoning_trace, with its '
-  'envelope as columns. Triggers keep the row in step with its memory. The text of the steps is embedded as type reasoning.';
-comment on column public.reasoning_traces.trace_id is 'UUID version 7. It does not change while the memory stays a reasoning '
-  'trace.';
-comment on column public.reasoning_traces.agent_id is 'The agent that the trace names: envelope.agent_id, else metadata.agent, '
-  'else the creator. The column creator says who wrote the memory.';
-comment on column public.reasoning_traces.packet_id is 'The memory that holds the trace.';
-comment on column public.reasoning_traces.steps is 'The steps in order: a list of texts, or of objects that contain texts.';
-comment on column public.reasoning_traces.extracted_features is 'What the agent took from its input: an object.';
-comment on column public.reasoning_traces.inference_steps is 'What the agent inferred: a list.';
-comment on column public.reasoning_traces.reasoning_tokens is 'The number of tokens that the reasoning took, or a list of the '
-  'tokens.';
-comment on column public.reasoning_traces.decision_tokens is 'The number of tokens that the decision took, or a list of the '
-  'tokens.';
-comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
+call identity.describe('public.reasoning_traces', 'Reasoning traces: one row for each memory of kind reasoning_trace, with its
+    envelope as columns. Triggers keep the row in step with its memory. The text of the steps is embedded as type reasoning.
+  trace_id: UUID version 7. It does not change while the memory stays a reasoning trace.
+  agent_id: The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who
+    wrote the memory.
+  packet_id: The memory that holds the trace.
+  steps: The steps in order: a list of texts, or of objects that contain texts.
+  extracted_features: What the agent took from its input: an object.
+  inference_steps: What the agent inferred: a list.
+  reasoning_tokens: The number of tokens that the reasoning took, or a list of the tokens.
+  decision_tokens: The number of tokens that the decision took, or a list of the tokens.
+  confidence_scores: An object that maps names to confidences from 0 to 1.');
 
 -- trace_id is the key of the reasoning trace, so the trace of its memory has another name.
 call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id', trace_column => 'packet_trace_id');
@@ -16150,30 +16069,27 @@ create index tasks_status_idx on public.tasks (tenant_id, status, type);
 create index tasks_caller_idx on public.tasks (tenant_id, caller) where caller is not null;
 create index tasks_completed_idx on public.tasks (completed_at);
 create unique index tasks_open_key on public.tasks (tenant_id, job_key) where status in ('queued', 'running');
-comment on table public.tasks is 'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row '
-  'is deleted 30 days after its run ended.';
-comment on column public.tasks.id is 'UUID version 7.';
-comment on column public.tasks.type is 'The kind of work, such as reembed: a lower-case word.';
-comment on column public.tasks.status is 'queued, running, completed or failed.';
-comment on column public.tasks.payload is 'The parameters of the run: numbers, ids and names, never contents.';
-comment on column public.tasks.result is 'The outcome of the run: numbers, ids and names, never contents.';
-comment on column public.tasks.error is 'The name of the error that ended the run; interrupted if its process died. Null unless '
-  'status is failed.';
-comment on column public.tasks.job_key is 'The object of the work, such as extract and the id of a memory. At most one run with '
-  'the same key is queued or running.';
-comment on column public.tasks.job_id is 'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command '
-  'does it.';
-comment on column public.tasks.caller is 'The caller who asked for the run. Null: a schedule started it.';
-comment on column public.tasks.tenant_id is 'The tenant that the run works for.';
-comment on column public.tasks.org_id is 'The org that the run works for. Null: the whole tenant.';
-comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
-comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
-comment on column public.tasks.scope is 'The scope that the run works on; callers who can read this scope can read the row. '
-  'Null: all scopes, and then only admins who can read every scope and project can read the row.';
-comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
-comment on column public.tasks.started_at is 'When the run started.';
-comment on column public.tasks.completed_at is 'When the run completed or failed.';
-comment on column public.tasks.updated_at is 'When the status last changed.';
+call identity.describe('public.tasks', 'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A
+    row is deleted 30 days after its run ended.
+  id: UUID version 7.
+  type: The kind of work, such as reembed: a lower-case word.
+  status: queued, running, completed or failed.
+  payload: The parameters of the run: numbers, ids and names, never contents.
+  result: The outcome of the run: numbers, ids and names, never contents.
+  error: The name of the error that ended the run; interrupted if its process died. Null unless status is failed.
+  job_key: The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or running.
+  job_id: graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command does it.
+  caller: The caller who asked for the run. Null: a schedule started it.
+  tenant_id: The tenant that the run works for.
+  org_id: The org that the run works for. Null: the whole tenant.
+  user_id: The user that the run works for. Null: the whole org.
+  project_id: The project that the run works on. Null: all projects.
+  scope: The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins
+    who can read every scope and project can read the row.
+  created_at: When the run was queued, or when it started if it was never queued.
+  started_at: When the run started.
+  completed_at: When the run completed or failed.
+  updated_at: When the status last changed.');
 
 call identity.protect_like_memories('public.tasks', noun => 'task', expires => false);
 -- Such a row may tell that there is work in any scope and project, and how much.
@@ -16332,15 +16248,14 @@ create table public.fact_predicates (
   constraint predicate_normalised check (predicate = entities.normalise_name(predicate) and predicate <> ''),
   constraint predicate_description_at_most_1000_bytes check (octet_length(description) <= 1000)
 );
-comment on table public.fact_predicates is 'Predicates that a tenant''s admins registered. A predicate without a row is '
-  'multi-valued: its facts hold side by side.';
-comment on column public.fact_predicates.tenant_id is 'The tenant.';
-comment on column public.fact_predicates.predicate is 'The predicate in the form that facts store: lower case, white space '
-  'trimmed and collapsed.';
-comment on column public.fact_predicates.is_single_valued is 'Single-valued: asserting a new object supersedes the previous one.';
-comment on column public.fact_predicates.description is 'What the predicate says of a subject, at most 1000 bytes.';
-comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
-comment on column public.fact_predicates.updated_at is 'When the predicate was last registered again.';
+call identity.describe('public.fact_predicates', 'Predicates that a tenant''s admins registered. A predicate without a row is
+    multi-valued: its facts hold side by side.
+  tenant_id: The tenant.
+  predicate: The predicate in the form that facts store: lower case, white space trimmed and collapsed.
+  is_single_valued: Single-valued: asserting a new object supersedes the previous one.
+  description: What the predicate says of a subject, at most 1000 bytes.
+  created_at: When the predicate was first registered.
+  updated_at: When the predicate was last registered again.');
 
 alter table public.fact_predicates enable row level security, force row level security;
 
@@ -16467,44 +16382,39 @@ call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_pa
 -- Subject and object are those of its evidence, which is guarded itself.
 call secrets.guard_table(
   'public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
-comment on table public.knowledge_facts is 'Facts: subject, predicate and object, with two time axes. Validity: from valid_from '
-  'to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in '
-  'fact_evidence. assert_fact() and retract_fact() write this table.';
-comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
-comment on column public.knowledge_facts.subject is 'The entity that the fact is about, spelled as in the statement that counts '
-  'most: an administrator''s before an agent''s, then the oldest.';
-comment on column public.knowledge_facts.predicate is 'What the fact says of its subject: lower case, white space trimmed and '
-  'collapsed.';
-comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
-comment on column public.knowledge_facts.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where '
-  'c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
-comment on column public.knowledge_facts.source_packet is 'The memory of the statement that counts most: an administrator''s '
-  'before an agent''s, then the oldest. fact_evidence lists all of them.';
-comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
-comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
-comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
-comment on column public.knowledge_facts.supporting_packet_count is 'How often the fact was stated: once for each memory and '
-  'agent, and once more each time an agent repeated the fact without naming a memory.';
-comment on column public.knowledge_facts.agent_count is 'How many agents state the fact. Rankings count these.';
-comment on column public.knowledge_facts.is_from_admin is 'True if an administrator states the fact. What agents state against '
-  'it while it holds is kept with superseded_by and an empty validity: it is never current.';
-comment on column public.knowledge_facts.contradiction_count is 'How many agents stated a different value of the same subject '
-  'and predicate that superseded this one, was superseded by it, or is outranked by an administrator''s, up to the end of its '
-  'validity.';
-comment on column public.knowledge_facts.access_count is 'How often find_facts() returned the fact, as of the last roll-up of '
-  'the access log.';
-comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its statements gives; of a '
-  'single-valued predicate, any of those that count for its confidence.';
-comment on column public.knowledge_facts.valid_to is 'End of validity: as stated, or when the superseding fact started to hold; '
-  'valid_from for a fact that an administrator''s outranks. Null: the fact still holds unless it is retracted.';
-comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
-comment on column public.knowledge_facts.superseded_by is 'The fact that superseded or outranks this one; it has the same '
-  'tenant, org, user, project and scope.';
-comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
-comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
-comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';
-comment on column public.knowledge_facts.audience_id is 'Hash of tenant, org, user, project and scope. Rows with equal values '
-  'are visible to the same callers.';
+call identity.describe('public.knowledge_facts', 'Facts: subject, predicate and object, with two time axes. Validity: from
+    valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows
+    in fact_evidence. assert_fact() and retract_fact() write this table.
+  fact_id: UUID version 7.
+  subject: The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an
+    agent''s, then the oldest.
+  predicate: What the fact says of its subject: lower case, white space trimmed and collapsed.
+  object: The value: a text, number, truth value, list or object.
+  confidence: From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent
+    gave. What an administrator states has the confidence of administrators alone.
+  source_packet: The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest.
+    fact_evidence lists all of them.
+  subject_normalized: The subject in the form in which names are compared.
+  object_normalized: The object in the form in which objects are compared.
+  is_single_valued: True if the predicate is registered as single-valued.
+  supporting_packet_count: How often the fact was stated: once for each memory and agent, and once more each time an agent
+    repeated the fact without naming a memory.
+  agent_count: How many agents state the fact. Rankings count these.
+  is_from_admin: True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by
+    and an empty validity: it is never current.
+  contradiction_count: How many agents stated a different value of the same subject and predicate that superseded this one, was
+    superseded by it, or is outranked by an administrator''s, up to the end of its validity.
+  access_count: How often find_facts() returned the fact, as of the last roll-up of the access log.
+  valid_from: Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that
+    count for its confidence.
+  valid_to: End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an
+    administrator''s outranks. Null: the fact still holds unless it is retracted.
+  recorded_at: When the fact was first asserted.
+  superseded_by: The fact that superseded or outranks this one; it has the same tenant, org, user, project and scope.
+  superseded_at: When the superseding fact was recorded.
+  retracted_at: When a caller retracted the fact: it is not true and never was.
+  retraction_reason: The reason that the caller gave for the retraction.
+  audience_id: Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.');
 
 create policy worker_counts on public.knowledge_facts for update to l9_worker using (true);
 comment on policy worker_counts on public.knowledge_facts is 'The job that rolls up the access log updates access_count; the '
@@ -16576,29 +16486,24 @@ create trigger _320_stamp_statement before insert on public.fact_evidence
   for each row execute function derived.tg__stamp_statement('packet_id');
 -- A fact is found by its normalised subject and object, so it is refused rather than redacted.
 call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
-comment on table public.fact_evidence is 'Evidence of facts: one row for each statement of a fact, by a memory and who asserted '
-  'it from there. A fact is computed from these rows.';
-comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
-comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
-comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
-comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
-comment on column public.fact_evidence.object is 'The object as this memory spells it.';
-comment on column public.fact_evidence.confidence is 'The highest confidence that was given with this statement, from 0 to 1.';
-comment on column public.fact_evidence.mentions is 'How often the agent stated the fact in the same words without naming a '
-  'memory; otherwise 1.';
-comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
-comment on column public.fact_evidence.valid_to is 'The end of validity that this memory states; null: none. Of several '
-  'statements the last one that gives an end counts.';
-comment on column public.fact_evidence.end_stated_at is 'When that end was stated.';
-comment on column public.fact_evidence.agent is 'The creator name of the agent whose statement it is: creator or, if a job '
-  'extracted the fact, the writer of the memory.';
-comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
-comment on column public.fact_evidence.content_hash is 'The hash of the text that the memory had when the fact was last stated '
-  'from it. As use of the memory only statements from its present text count.';
-comment on column public.fact_evidence.into_world is 'True if the fact is to change the world model: a model extracted it, or a '
-  'caller said so.';
-comment on column public.fact_evidence.extracted_by is 'The chat model that extracted the fact from the memory. Null: a caller '
-  'asserted it.';
+call identity.describe('public.fact_evidence', 'Evidence of facts: one row for each statement of a fact, by a memory and who
+    asserted it from there. A fact is computed from these rows.
+  evidence_id: UUID version 7.
+  fact_id: The fact that the memory states.
+  packet_id: The memory that states the fact.
+  subject: The subject as this memory spells it.
+  object: The object as this memory spells it.
+  confidence: The highest confidence that was given with this statement, from 0 to 1.
+  mentions: How often the agent stated the fact in the same words without naming a memory; otherwise 1.
+  valid_from: The start of validity that this memory states.
+  valid_to: The end of validity that this memory states; null: none. Of several statements the last one that gives an end counts.
+  end_stated_at: When that end was stated.
+  agent: The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.
+  is_from_admin: True if that agent was an administrator when it made the statement.
+  content_hash: The hash of the text that the memory had when the fact was last stated from it. As use of the memory only
+    statements from its present text count.
+  into_world: True if the fact is to change the world model: a model extracted it, or a caller said so.
+  extracted_by: The chat model that extracted the fact from the memory. Null: a caller asserted it.');
 --! EndIncluded 190-facts/040-fact-evidence.sql
 --! Included 190-facts/045-names-of-facts.sql
 -- Registers facts among the tables whose rows name entities. entities.is_disputed() reads that list to tell whether
@@ -17566,11 +17471,11 @@ grant execute on function facts.names_of_object, public.find_facts to l9_agent, 
 
 create type public.fact_as_of as (
   fact public.knowledge_facts, valid_from timestamptz, valid_to timestamptz, replaced public.knowledge_facts);
-comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
-comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
-comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';
-comment on column public.fact_as_of.valid_to is 'End of validity, as known at that time. Null: no end was known.';
-comment on column public.fact_as_of.replaced is 'The fact that this one had superseded, as known at that time.';
+call identity.describe('public.fact_as_of', 'A fact as it was known at a point in time.
+  fact: The fact with the present values of its row.
+  valid_from: Start of validity, as known at that time.
+  valid_to: End of validity, as known at that time. Null: no end was known.
+  replaced: The fact that this one had superseded, as known at that time.');
 
 -- Computes validity and succession again from the evidence that existed by then, as supersession_chain() does for
 -- today: the columns of a fact tell only what is known now.
@@ -17792,31 +17697,24 @@ alter table public.entity_relationships
   alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
   alter column target_entity set statistics 0, alter column source_normalized set statistics 0,
   alter column target_normalized set statistics 0;
-comment on table public.entity_relationships is 'The entity graph: how two entities are related, one row for each triple '
-  '(source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from '
-  'relationship_evidence. relate() writes this table.';
-comment on column public.entity_relationships.relationship_id is 'UUID version 7, so ids are ordered by when the relationship '
-  'was first stated.';
-comment on column public.entity_relationships.source_entity is 'The entity that the relationship starts from, as its source '
-  'memory spells it.';
-comment on column public.entity_relationships.relationship_type is 'The type of the relationship: lower case with underscores, '
-  'such as depends_on.';
-comment on column public.entity_relationships.target_entity is 'The entity that the relationship leads to, as its source memory '
-  'spells it.';
-comment on column public.entity_relationships.source_normalized is 'source_entity in the form in which names are compared: '
-  'Unicode NFKC, lower case, white space collapsed.';
-comment on column public.entity_relationships.target_normalized is 'target_entity in the form in which names are compared: '
-  'Unicode NFKC, lower case, white space collapsed.';
-comment on column public.entity_relationships.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the '
-  'relationship (noisy-or), where c is the highest confidence that the agent gave. What an administrator states has the '
-  'confidence of administrators alone.';
-comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
-comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
-comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
-comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
-comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
-comment on column public.entity_relationships.source_packet is 'The memory that states the relationship and expires last, of '
-  'administrators before agents; of several such memories, the oldest.';
+call identity.describe('public.entity_relationships', 'The entity graph: how two entities are related, one row for each triple
+    (source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from
+    relationship_evidence. relate() writes this table.
+  relationship_id: UUID version 7, so ids are ordered by when the relationship was first stated.
+  source_entity: The entity that the relationship starts from, as its source memory spells it.
+  relationship_type: The type of the relationship: lower case with underscores, such as depends_on.
+  target_entity: The entity that the relationship leads to, as its source memory spells it.
+  source_normalized: source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.
+  target_normalized: target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.
+  confidence: From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest
+    confidence that the agent gave. What an administrator states has the confidence of administrators alone.
+  mention_count: How often the relationship was stated.
+  agent_count: How many agents state the relationship. Rankings count these.
+  is_from_admin: True if an administrator states the relationship.
+  first_seen: When a memory that still exists first stated the relationship.
+  last_seen: When a memory that still exists last stated the relationship.
+  source_packet: The memory that states the relationship and expires last, of administrators before agents; of several such
+    memories, the oldest.');
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
@@ -17881,26 +17779,21 @@ alter table public.entity_relationships add constraint relationship_source_is_ev
 alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0,
   alter column extracted_by set statistics 0;
-comment on table public.relationship_evidence is 'Evidence of relationships: which agent states a relationship from which '
-  'memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
-comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
-comment on column public.relationship_evidence.relationship_id is 'The relationship; it has the same tenant, org, user, project '
-  'and scope as the memory.';
-comment on column public.relationship_evidence.packet_id is 'The memory that states the relationship.';
-comment on column public.relationship_evidence.source_entity is 'The entity that the relationship starts from, as this memory '
-  'spells it.';
-comment on column public.relationship_evidence.target_entity is 'The entity that the relationship leads to, as this memory '
-  'spells it.';
-comment on column public.relationship_evidence.confidence is 'The highest confidence in the relationship that the agent gave '
-  'with this memory, from 0 to 1.';
-comment on column public.relationship_evidence.mentions is 'How often the agent stated the relationship from this memory.';
-comment on column public.relationship_evidence.agent is 'The creator name of the agent whose statement it is: creator or, if a '
-  'job extracted the relationship, the writer of the memory.';
-comment on column public.relationship_evidence.is_from_admin is 'True if that agent was an administrator when it made the '
-  'statement.';
-comment on column public.relationship_evidence.extracted_by is 'The chat model that extracted the relationship from the memory. '
-  'Null: a caller stated it, possibly besides a model.';
-comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
+call identity.describe('public.relationship_evidence', 'Evidence of relationships: which agent states a relationship from which
+    memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.
+  evidence_id: UUID version 7.
+  relationship_id: The relationship; it has the same tenant, org, user, project and scope as the memory.
+  packet_id: The memory that states the relationship.
+  source_entity: The entity that the relationship starts from, as this memory spells it.
+  target_entity: The entity that the relationship leads to, as this memory spells it.
+  confidence: The highest confidence in the relationship that the agent gave with this memory, from 0 to 1.
+  mentions: How often the agent stated the relationship from this memory.
+  agent: The creator name of the agent whose statement it is: creator or, if a job extracted the relationship, the writer of the
+    memory.
+  is_from_admin: True if that agent was an administrator when it made the statement.
+  extracted_by: The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a
+    model.
+  last_seen: When the relationship was last stated from this memory.');
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 create trigger _320_stamp_statement before insert on public.relationship_evidence
@@ -18191,19 +18084,15 @@ grant execute on function graph.max_edges_per_name, graph.edges_of to l9_agent, 
 -- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call walk_graph().
 create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
   confidence double precision, relationship_ids uuid[], creator text, source text);
-comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
-comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
-comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
-comment on column public.graph_step.target_entity is 'The entity that the relationship leads to.';
-comment on column public.graph_step.direction is 'outgoing: the path leads from source to target; incoming: from target to '
-  'source.';
-comment on column public.graph_step.confidence is 'The combined confidence of all relationships with this triple that the caller '
-  'can read.';
-comment on column public.graph_step.relationship_ids is 'The relationships with this triple, most confident first: one for each '
-  'scope, project, owner and spelling.';
-comment on column public.graph_step.creator is 'Who stated the most confident of them; of what a model extracted, job. Only '
-  'explore_graph() fills it in.';
-comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
+call identity.describe('public.graph_step', 'One step of a path: a relationship and the direction in which it is followed.
+  source_entity: The entity that the relationship starts from.
+  relationship_type: The type of the relationship, such as depends_on.
+  target_entity: The entity that the relationship leads to.
+  direction: outgoing: the path leads from source to target; incoming: from target to source.
+  confidence: The combined confidence of all relationships with this triple that the caller can read.
+  relationship_ids: The relationships with this triple, most confident first: one for each scope, project, owner and spelling.
+  creator: Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.
+  source: The source of who stated it; of what a model extracted, the source of the memory.');
 
 create type graph.graph_node as (name text, entity text, confidence double precision, depth integer, steps public.graph_step[],
   is_new boolean);
@@ -18352,24 +18241,22 @@ grant execute on function graph.combined_confidence, graph.max_edges_followed, g
 --! Included 200-graph/080-explore-graph.sql
 -- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL shows.
 create type public.graph_path as (entity text, confidence double precision, depth integer, steps public.graph_step[]);
-comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
-comment on column public.graph_path.entity is 'The entity that was reached.';
-comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
-comment on column public.graph_path.depth is 'The number of steps.';
-comment on column public.graph_path.steps is 'The relationships of the path, in order.';
+call identity.describe('public.graph_path', 'An entity that was reached, and the best path to it.
+  entity: The entity that was reached.
+  confidence: The product of the confidences of the steps.
+  depth: The number of steps.
+  steps: The relationships of the path, in order.');
 
 create type public.graph_exploration as (entity text, known_as text[], paths public.graph_path[], edges_followed integer,
   is_truncated boolean, aliases public.applied_alias[]);
-comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
-comment on column public.graph_exploration.entity is 'The start entity: the given name, or the entity that the given alias '
-  'names.';
-comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
-comment on column public.graph_exploration.paths is 'The entities that were reached, each with its best path, most confident '
-  'first.';
-comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
-comment on column public.graph_exploration.is_truncated is 'True if there is more: more entities than limit, or more '
-  'relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
-comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
+call identity.describe('public.graph_exploration', 'The entities that are related to an entity, as far as the caller can read.
+  entity: The start entity: the given name, or the entity that the given alias names.
+  known_as: All names of the start entity, normalised.
+  paths: The entities that were reached, each with its best path, most confident first.
+  edges_followed: The number of relationships that were followed.
+  is_truncated: True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and
+    the 1000 most confident of one name).
+  aliases: The aliases by which the start entity was found, and whose word they are.');
 
 create function graph.with_creators(steps public.graph_step[]) returns public.graph_step[]
 language sql stable set search_path = '' set enable_seqscan = off
@@ -18615,15 +18502,12 @@ grant execute on function public.packet_store_relationships, public.entity_relat
 --! Included 210-standing/010-standing.sql
 -- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
 create type public.standing as (creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
-comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
-comment on column public.standing.creator is 'The agent that saved it.';
-comment on column public.standing.source is 'The source of that agent.';
-comment on column public.standing.text_creator is 'The administrator whose text it is by now; null: it is the text of its '
-  'creator.';
-comment on column public.standing.superseded_by is 'The memory that superseded it, directly, as far as the caller can read that '
-  'one; otherwise null.';
-comment on column public.standing.is_partly_superseded is 'True if it also states facts that nothing superseded; null if nothing '
-  'superseded it.';
+call identity.describe('public.standing', 'Whose word a memory is, and whether it still holds.
+  creator: The agent that saved it.
+  source: The source of that agent.
+  text_creator: The administrator whose text it is by now; null: it is the text of its creator.
+  superseded_by: The memory that superseded it, directly, as far as the caller can read that one; otherwise null.
+  is_partly_superseded: True if it also states facts that nothing superseded; null if nothing superseded it.');
 
 create function standing.standing_of(memory public.packet_store, superseded_by uuid, is_partly_superseded boolean)
 returns public.standing
@@ -18637,9 +18521,9 @@ grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platfor
 --! Included 210-standing/020-successors.sql
 -- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(), which calls the others.
 create type standing.succession as (packet_id uuid, successor_id uuid, is_direct boolean, is_partial boolean);
-comment on type standing.succession is 'A memory and one that superseded it.';
-comment on column standing.succession.is_direct is 'False if it superseded a successor of the memory.';
-comment on column standing.succession.is_partial is 'True if the memory also states facts that nothing superseded.';
+call identity.describe('standing.succession', 'A memory and one that superseded it.
+  is_direct: False if it superseded a successor of the memory.
+  is_partial: True if the memory also states facts that nothing superseded.');
 
 create function standing.packet_stating(fact_id uuid, except_packet uuid) returns uuid
 language sql stable set search_path = '' set enable_seqscan = off
@@ -18738,10 +18622,11 @@ grant execute on function standing.packet_stating, standing.named_successor, sta
 --! Included 210-standing/030-place-hits.sql
 -- Adds the standing to the hits of a page, and puts what is superseded after its successors. Searches call it last.
 create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
-comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
-comment on column standing.placed_hit.score is 'Its score, or that of the hit before it if that is less.';
-comment on column standing.placed_hit.explanation is 'If the score was lowered: superseded, with what superseded the hit (by) '
-  'and the score that it had. Otherwise empty.';
+call identity.describe('standing.placed_hit', 'A hit in its new order: its place among the hits as they were ranked, and its
+    standing.
+  score: Its score, or that of the hit before it if that is less.
+  explanation: If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise
+    empty.');
 
 -- Works on places in the list rather than on scores: a hit gets a place just behind its last successor, and then at
 -- most the score of the hit before it.
@@ -18878,37 +18763,30 @@ create table public.search_settings (
     cardinality(languages) between 1 and search.max_languages() and languages <@ words.languages()),
   constraint search_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-comment on table public.search_settings is 'Weights of a tenant''s searches. Only a tenant that changed a default has a row. '
-  'set_search_settings() writes it.';
-comment on column public.search_settings.tenant_id is 'The tenant.';
-comment on column public.search_settings.lexical_weight is 'Weight of words in a hybrid search, from 0 to 1, relative to '
-  'semantic_weight.';
-comment on column public.search_settings.semantic_weight is 'Weight of meaning in a hybrid search, from 0 to 1, relative to '
-  'lexical_weight.';
-comment on column public.search_settings.context_weight is 'From 0 to 1. If a memory matches better together with its '
-  'predecessor in the thread, its score is raised by this part of the difference.';
-comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
-comment on column public.search_settings.chunk_weight is 'From 0 to 1. If a chunk of a long memory is nearer to the query than '
-  'the memory as a whole, its score is raised by this part of the difference.';
-comment on column public.search_settings.thread_weight is 'From 0 to 1: how much the best score in its thread, among the '
-  'candidates, counts beside the score of a memory itself.';
-comment on column public.search_settings.next_weight is 'From 0 to 1: which part of its own score the next memory in the thread '
-  'lends to a memory.';
-comment on column public.search_settings.speaker_boost is 'From 0 to 1. If the query names a speaker, the scores of what that '
-  'speaker said are raised; a score of 0.5 by half of this part.';
-comment on column public.search_settings.common_word_share is 'Names (words with a capital) that more than this share (0 to 1) '
-  'of the memories of the project have are left out of the text that the vector of a query is made of. 1: none is left out.';
-comment on column public.search_settings.min_relevance is 'The min_relevance, from 0 to 1, of a search by a query that compares '
-  'meaning and gives none.';
-comment on column public.search_settings.recency_boost is 'Part of its score that a memory saved just now gains. The gain halves '
-  'with every half-life.';
-comment on column public.search_settings.importance_boost is 'Part of its score that a memory of importance 1 gains. Both boosts '
-  'together are at most 0.2.';
-comment on column public.search_settings.half_life_days is 'Maps kinds to half-lives in days; default is used for all other '
-  'kinds.';
-comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
-  'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
-comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
+call identity.describe('public.search_settings', 'Weights of a tenant''s searches. Only a tenant that changed a default has a row.
+    set_search_settings() writes it.
+  tenant_id: The tenant.
+  lexical_weight: Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.
+  semantic_weight: Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.
+  context_weight: From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this
+    part of the difference.
+  uses_chunks: True if long memories are also compared chunk by chunk.
+  chunk_weight: From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised by
+    this part of the difference.
+  thread_weight: From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory
+    itself.
+  next_weight: From 0 to 1: which part of its own score the next memory in the thread lends to a memory.
+  speaker_boost: From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by
+    half of this part.
+  common_word_share: Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left
+    out of the text that the vector of a query is made of. 1: none is left out.
+  min_relevance: The min_relevance, from 0 to 1, of a search by a query that compares meaning and gives none.
+  recency_boost: Part of its score that a memory saved just now gains. The gain halves with every half-life.
+  importance_boost: Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.
+  half_life_days: Maps kinds to half-lives in days; default is used for all other kinds.
+  languages: The languages of the tenant''s memories. A query is matched in each of them. A memory whose writer gives no language
+    gets the one that its script and stop words point to, else the first.
+  updated_at: Time when the settings were last changed.');
 call identity.protect_tenant_rows('public.search_settings',
   readers => 'Every caller in the tenant may read how its searches are weighted.',
   writers => 'set_search_settings() writes the settings.');
@@ -19076,58 +18954,52 @@ create type public.memory_hit as (packet_id uuid, access_id uuid, content text, 
   lexical_score real, semantic_score real, chunk_index integer, kind text, scope text, project_id text, tags text[],
   thread_id text, creator text, importance real, estimated_importance real, "timestamp" timestamptz, explanation jsonb,
   speaker text, created_at timestamptz, relevance real, branch text, standing public.standing, updated_at timestamptz);
-comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
-comment on column public.memory_hit.packet_id is 'The memory.';
-comment on column public.memory_hit.kind is 'Kind of the memory.';
-comment on column public.memory_hit.scope is 'Scope of the memory, which decides which callers can read it.';
-comment on column public.memory_hit.project_id is 'Project of the memory; null in scope global.';
-comment on column public.memory_hit.branch is 'Branch of the memory; null means every branch.';
-comment on column public.memory_hit.tags is 'Labels of the memory.';
-comment on column public.memory_hit.thread_id is 'Conversation or task that the memory belongs to.';
-comment on column public.memory_hit.creator is 'Agent that saved the memory.';
-comment on column public.memory_hit."timestamp" is 'Time when it happened.';
-comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
-comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
-comment on column public.memory_hit.updated_at is 'Time when the memory was last changed, the expected_version of a later write; '
-  'with as_of, since when that state held.';
-comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
-comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens '
-  'leaves no room for more. get_memory returns the whole text.';
-comment on column public.memory_hit.is_truncated is 'True if content was truncated.';
-comment on column public.memory_hit.snippet is 'The part that matched best, with words of the query between ** and **.';
-comment on column public.memory_hit.score is 'From 0 to 1, after the boosts: the weighted sum of lexical_score and '
-  'semantic_score, in mode lexical or semantic that score alone, lifted by its conversation (the speaker, the next memory, the '
-  'thread); in mode graph the confidence of the path; 1 if nothing was ranked.';
-comment on column public.memory_hit.lexical_score is 'BM25 score relative to that of the best hit, from 0 to 1; null if the '
-  'memory was not found by words.';
-comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null if the memory was not '
-  'compared.';
-comment on column public.memory_hit.relevance is 'How likely the memory has to do with the query, from 0 to 1, whatever else was '
-  'found: what the cosine similarity tells by the embedding model''s map (in embedding_models) or, if that is more, what the '
-  'share of the words of the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in '
-  'mode graph.';
-comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, '
-  'that of a state in the past is its estimate.';
-comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
-comment on column public.memory_hit.standing is 'Whose word the memory is, and what has superseded it. A hit that is superseded '
-  'comes after those of the hits that superseded it.';
-comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; '
-  'null: the memory was not compared.';
-comment on column public.memory_hit.explanation is 'With explain: found_by (the retrievers), lexical and semantic (scores of '
-  'content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), '
-  'graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation '
-  '(whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) '
-  'boosts (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it '
-  'had before). Otherwise null.';
+call identity.describe('public.memory_hit', 'A memory that a search found, and the reasons for its score.
+  packet_id: The memory.
+  kind: Kind of the memory.
+  scope: Scope of the memory, which decides which callers can read it.
+  project_id: Project of the memory; null in scope global.
+  branch: Branch of the memory; null means every branch.
+  tags: Labels of the memory.
+  thread_id: Conversation or task that the memory belongs to.
+  creator: Agent that saved the memory.
+  timestamp: Time when it happened.
+  speaker: Who said it; null if nobody is named.
+  created_at: Time when the memory was saved.
+  updated_at: Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state
+    held.
+  access_id: Identifies this hit of this search. Pass it to record_feedback.
+  content: Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. get_memory
+    returns the whole text.
+  is_truncated: True if content was truncated.
+  snippet: The part that matched best, with words of the query between ** and **.
+  score: From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic that
+    score alone, lifted by its conversation (the speaker, the next memory, the thread); in mode graph the confidence of the path;
+    1 if nothing was ranked.
+  lexical_score: BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.
+  semantic_score: Cosine similarity to the query, from 0 to 1; null if the memory was not compared.
+  relevance: How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity
+    tells by the embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that
+    the memory has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.
+  importance: Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its
+    estimate.
+  estimated_importance: Importance by the writer''s own estimate, from 0 to 1.
+  standing: Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that
+    superseded it.
+  chunk_index: Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.
+  explanation: With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the
+    semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the
+    path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next
+    memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit
+    that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.');
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
-comment on type public.search_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a '
-  'missing permission.';
-comment on column public.search_result.hits is 'The hits, best first.';
-comment on column public.search_result.searched is 'mode (the one that ran), requested_mode, scopes, projects, filters, like '
-  '(packet_id), as_of, k, threshold, min_relevance, left_out (how many of the k best were less relevant than that), vectors '
-  '(used, unavailable or not asked for), candidates (their number), cut (what max_tokens removed), entities (those that the '
-  'query names, in mode graph) and notice.';
+call identity.describe('public.search_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken
+    for a missing permission.
+  hits: The hits, best first.
+  searched: mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold,
+    min_relevance, left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not asked for),
+    candidates (their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.');
 
 create type search.search_request as (started_at timestamptz, caller identity.identity, searched_scopes text[],
   requested_scopes text[], project_id text, branch text, filters jsonb, query text, languages text[], like_packet_id uuid,
@@ -19138,49 +19010,38 @@ create type search.search_request as (started_at timestamptz, caller identity.id
   range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
   context_ids uuid[], reasoning_ids uuid[], entities text[], paths jsonb, leaves_texts_out boolean, max_scored integer,
   notices text[]);
-comment on type search.search_request is 'A checked search: the arguments of its steps, and the results that they pass on.';
-comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
-comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
-comment on column search.search_request.branch is 'The branch whose memories are searched, beside those of every branch; null: '
-  'all.';
-comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';
-comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
-comment on column search.search_request.mode is 'The mode that runs: hybrid becomes lexical without a vector, and recent without '
-  'a query.';
-comment on column search.search_request.min_relevance is 'Hits that are less relevant are left out.';
-comment on column search.search_request.lexemes is 'The words of the query, or the most frequent ones of the memory '
-  'like_packet_id; null if words were not searched.';
-comment on column search.search_request.word_weights is 'How much each of these words tells among the memories that the caller '
-  'may read.';
-comment on column search.search_request.relevance_midpoint is 'From the map of the model, as in embedding_models.';
-comment on column search.search_request.relevance_slope is 'From the map of the model, as in embedding_models.';
-comment on column search.search_request.candidates is 'Number of candidates that each retriever returns.';
-comment on column search.search_request.buckets is 'Buckets of the tenants that are searched: one, or all for an operator.';
-comment on column search.search_request.current_condition is 'Conditions on packet_store p, for the memory as it is now.';
-comment on column search.search_request.current_or_past_condition is 'Conditions on packet_store p. With as_of they also hold '
-  'for a memory that changed later, if its content is the same.';
-comment on column search.search_request.past_condition is 'With as_of: conditions on packet_versions v and packet_store p.';
-comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project, '
-  'branch and expiry.';
-comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
-comment on column search.search_request.joins_packets is 'True if the filters need columns of packet_store, so that a join is '
-  'required.';
-comment on column search.search_request.hides_archived is 'True if memories that are archived by now are left out.';
-comment on column search.search_request.word_filter is 'Conditions on memories that are found through the index of words. What '
-  'it does not state, current_condition does.';
-comment on column search.search_request.ids is 'All memories that match, if they are few: then they are scored one by one. Null '
-  'if they are many.';
-comment on column search.search_request.context_ids is 'The same for memories that have a context.';
-comment on column search.search_request.reasoning_ids is 'Ids of readable reasoning traces, matching or not, if there are few; '
-  'null if many, empty to skip this retriever.';
-comment on column search.search_request.max_scored is 'If at most this many memories match, they are scored one by one. Filters '
-  'allow search.max_scored_rows() all the same.';
-comment on column search.search_request.leaves_texts_out is 'True if hits need no content and no snippet, because they are only '
-  'candidates.';
-comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
-comment on column search.search_request.paths is 'In mode graph, with explain: maps each memory to its entity and the path from '
-  'it.';
-comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
+call identity.describe('search.search_request', 'A checked search: the arguments of its steps, and the results that they pass on.
+  searched_scopes: Scopes that the caller may read and that the search covers.
+  requested_scopes: The scopes argument; null: all that the caller may read.
+  branch: The branch whose memories are searched, beside those of every branch; null: all.
+  query: The query, or the most frequent words of the memory like_packet_id.
+  languages: The languages in which the words of the query are matched.
+  mode: The mode that runs: hybrid becomes lexical without a vector, and recent without a query.
+  min_relevance: Hits that are less relevant are left out.
+  lexemes: The words of the query, or the most frequent ones of the memory like_packet_id; null if words were not searched.
+  word_weights: How much each of these words tells among the memories that the caller may read.
+  relevance_midpoint: From the map of the model, as in embedding_models.
+  relevance_slope: From the map of the model, as in embedding_models.
+  candidates: Number of candidates that each retriever returns.
+  buckets: Buckets of the tenants that are searched: one, or all for an operator.
+  current_condition: Conditions on packet_store p, for the memory as it is now.
+  current_or_past_condition: Conditions on packet_store p. With as_of they also hold for a memory that changed later, if its
+    content is the same.
+  past_condition: With as_of: conditions on packet_versions v and packet_store p.
+  own_row_condition: Conditions on a table m that has its memory''s scope, project, branch and expiry.
+  range_condition: Conditions on p that are ranges of an index.
+  joins_packets: True if the filters need columns of packet_store, so that a join is required.
+  hides_archived: True if memories that are archived by now are left out.
+  word_filter: Conditions on memories that are found through the index of words. What it does not state, current_condition does.
+  ids: All memories that match, if they are few: then they are scored one by one. Null if they are many.
+  context_ids: The same for memories that have a context.
+  reasoning_ids: Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.
+  max_scored: If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the
+    same.
+  leaves_texts_out: True if hits need no content and no snippet, because they are only candidates.
+  entities: In mode graph: the entities that the query names.
+  paths: In mode graph, with explain: maps each memory to its entity and the path from it.
+  notices: Sentences for the caller, which become searched.notice.');
 
 create type search.search_source as (table_name text, visibility_ranges text[], extra_condition text);
 comment on type search.search_source is 'The rows that a retriever reads, as SQL fragments, in a type of their own.';
@@ -21359,17 +21220,15 @@ create table public.find_settings (
   constraint find_weights_not_all_0 check (match_weight + recency_weight + proximity_weight + citation_weight > 0),
   constraint find_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-comment on table public.find_settings is 'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. '
-  'set_find_settings() writes it.';
-comment on column public.find_settings.tenant_id is 'The tenant.';
-comment on column public.find_settings.match_weight is 'Weight of how well a memory matches the query, from 0 to 1.';
-comment on column public.find_settings.recency_weight is 'Weight of how new a memory is, from 0 to 1.';
-comment on column public.find_settings.proximity_weight is 'Weight of how near a memory''s project and branch are to those that '
-  'were asked for, from 0 to 1.';
-comment on column public.find_settings.citation_weight is 'Weight of how many memories and facts rest on a memory, from 0 to 1.';
-comment on column public.find_settings.half_life_days is 'Maps kinds to the days after which recency is one half; default is '
-  'used for all other kinds.';
-comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
+call identity.describe('public.find_settings', 'Weights of memory_find in a tenant. Only a tenant that changed a default has a
+    row. set_find_settings() writes it.
+  tenant_id: The tenant.
+  match_weight: Weight of how well a memory matches the query, from 0 to 1.
+  recency_weight: Weight of how new a memory is, from 0 to 1.
+  proximity_weight: Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.
+  citation_weight: Weight of how many memories and facts rest on a memory, from 0 to 1.
+  half_life_days: Maps kinds to the days after which recency is one half; default is used for all other kinds.
+  updated_at: Time when the settings were last changed.');
 call identity.protect_tenant_rows('public.find_settings',
   readers => 'Every caller in the tenant may read how its hits are ranked.',
   writers => 'set_find_settings() writes the settings.');
@@ -21504,50 +21363,44 @@ grant execute on function find.confidence to l9_agent, l9_admin, l9_platform_adm
 create type public.found_memory as (packet_id uuid, access_id uuid, kind text, title text, snippet text, score real,
   confidence real, fields jsonb, is_cut boolean, scope text, project_id text, branch text, updated_at timestamptz,
   route_used text, explanation jsonb, standing public.standing);
-comment on type public.found_memory is 'A memory that memory_find found.';
-comment on column public.found_memory.packet_id is 'The memory.';
-comment on column public.found_memory.access_id is 'Identifies this hit of this call. Pass it to record_feedback.';
-comment on column public.found_memory.kind is 'Kind of the memory.';
-comment on column public.found_memory.title is 'Title of the memory; null if its kind has none.';
-comment on column public.found_memory.snippet is 'The part that matched best, with words of the query between ** and **.';
-comment on column public.found_memory.score is 'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It '
-  'compares the hits of one call with each other.';
-comment on column public.found_memory.confidence is 'How likely the memory is relevant to the query, from 0 to 1; null without a '
-  'query.';
-comment on column public.found_memory.fields is 'The structured fields of the memory, as in its envelope, without its text.';
-comment on column public.found_memory.is_cut is 'True if fields are shortened or left out, because they are long or max_tokens '
-  'leaves no room. get_memory returns them.';
-comment on column public.found_memory.scope is 'Scope of the memory, which decides which callers can read it.';
-comment on column public.found_memory.project_id is 'Project of the memory; null in scope global.';
-comment on column public.found_memory.branch is 'Branch of the memory; null means every branch.';
-comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
-comment on column public.found_memory.route_used is 'How it was found: fast, hybrid, graph, deep, or newest if there was no '
-  'query.';
-comment on column public.found_memory.standing is 'Whose word the memory is, and what has superseded it. A hit that is '
-  'superseded comes after those of the hits that superseded it.';
-comment on column public.found_memory.explanation is 'With explain: matches, recency, proximity and citations (each with its '
-  'value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from), search (as in '
-  'search_memory) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). '
-  'Otherwise null.';
+call identity.describe('public.found_memory', 'A memory that memory_find found.
+  packet_id: The memory.
+  access_id: Identifies this hit of this call. Pass it to record_feedback.
+  kind: Kind of the memory.
+  title: Title of the memory; null if its kind has none.
+  snippet: The part that matched best, with words of the query between ** and **.
+  score: From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with each
+    other.
+  confidence: How likely the memory is relevant to the query, from 0 to 1; null without a query.
+  fields: The structured fields of the memory, as in its envelope, without its text.
+  is_cut: True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns them.
+  scope: Scope of the memory, which decides which callers can read it.
+  project_id: Project of the memory; null in scope global.
+  branch: Branch of the memory; null means every branch.
+  updated_at: Time when the memory was last changed.
+  route_used: How it was found: fast, hybrid, graph, deep, or newest if there was no query.
+  standing: Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that
+    superseded it.
+  explanation: With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it
+    was made from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what
+    superseded it, superseded (by, and the score that it had before). Otherwise null.');
 
 create type public.find_suggestion as (reason text, value text, hits integer);
-comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
-comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or '
-  'branch. archived: there are archived memories, which include_archived finds; value is empty.';
-comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
-comment on column public.find_suggestion.hits is 'How many memories this finds by words, at most 100, among those that the '
-  'caller may read.';
+call identity.describe('public.find_suggestion', 'What to try instead of a call of memory_find that found little.
+  reason: spelling: value is a corrected query. kind, branch: value is another kind or branch. archived: there are archived
+    memories, which include_archived finds; value is empty.
+  value: The query, kind or branch to try.
+  hits: How many memories this finds by words, at most 100, among those that the caller may read.');
 
 create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
-comment on type public.find_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a '
-  'missing permission.';
-comment on column public.find_result.hits is 'The hits, best first.';
-comment on column public.find_result.suggestions is 'What to try instead, if fewer than three memories were found.';
-comment on column public.find_result.searched is 'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or '
-  'two of them, one after the other), scopes, projects, filters, k, candidates (their number), left_out (how many of the k best '
-  'were less relevant than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities '
-  '(those that the query names, if relations were followed), cut (what max_tokens removed) and notice. With retry_for possibly '
-  'only retry: vector or model.';
+call identity.describe('public.find_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken for
+    a missing permission.
+  hits: The hits, best first.
+  suggestions: What to try instead, if fewer than three memories were found.
+  searched: mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes,
+    projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance of
+    the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations were
+    followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.');
 
 create type find.find_filter as (kinds text[], project_id text, branch text, scopes text[], since timestamptz, until timestamptz,
   "where" jsonb, hides_archived boolean);
@@ -21555,12 +21408,10 @@ comment on type find.find_filter is 'What memory_find narrows its search to; nul
 
 create type find.candidates as (ids uuid[], scores real[], relevances real[], chunks integer[], paths search.ranked_memories,
   explanations jsonb[], considered integer, left_out integer, request search.search_request);
-comment on type find.candidates is 'The answer of the retrievers: the best memories, their scores, and the request by then.';
-comment on column find.candidates.relevances is 'Relevance by the map of the embedding model; null for what was not compared by '
-  'vectors.';
-comment on column find.candidates.paths is 'The memories that state relations of the entities that the query names, with the '
-  'confidence of the path.';
-comment on column find.candidates.considered is 'How many candidates these were chosen from.';
+call identity.describe('find.candidates', 'The answer of the retrievers: the best memories, their scores, and the request by then.
+  relevances: Relevance by the map of the embedding model; null for what was not compared by vectors.
+  paths: The memories that state relations of the entities that the query names, with the confidence of the path.
+  considered: How many candidates these were chosen from.');
 --! EndIncluded 230-find/050-find-types.sql
 --! Included 230-find/060-choose-route.sql
 -- Decides from the form of a query how memory_find searches for it. memory_find calls choose_route(), and its ranking
@@ -22287,12 +22138,12 @@ create table public.world_model_settings (
   takes_facts boolean not null default true,
   updated_at timestamptz not null default now()
 );
-comment on table public.world_model_settings is 'Whether facts change the world models of a tenant. Only a tenant that changed '
-  'the default has a row. set_world_model_settings() writes it.';
-comment on column public.world_model_settings.tenant_id is 'The tenant.';
-comment on column public.world_model_settings.takes_facts is 'True (the default) if facts that are extracted, or asserted with '
-  'into_world, change the world model of their readers.';
-comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
+call identity.describe('public.world_model_settings', 'Whether facts change the world models of a tenant. Only a tenant that
+    changed the default has a row. set_world_model_settings() writes it.
+  tenant_id: The tenant.
+  takes_facts: True (the default) if facts that are extracted, or asserted with into_world, change the world model of their
+    readers.
+  updated_at: When the settings last changed.');
 call identity.protect_tenant_rows('public.world_model_settings',
   readers => 'Every caller in the tenant may read whether its facts change the world.',
   writers => 'set_world_model_settings() writes the settings, and triggers of facts read them.');
@@ -22337,10 +22188,9 @@ create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
 );
-comment on table world_model.worlds is 'The current version number of each world. It is a table of its own so that no version '
-  'number is used twice, even after updates were erased.';
-comment on column world_model.worlds.state_version is 'The current version of the world. A transaction that changes the world '
-  'locks this row.';
+call identity.describe('world_model.worlds', 'The current version number of each world. It is a table of its own so that no
+    version number is used twice, even after updates were erased.
+  state_version: The current version of the world. A transaction that changes the world locks this row.');
 call identity.keep_private('world_model.worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
@@ -22379,10 +22229,10 @@ create table world_model.removed_entities (
   primary key (audience_id, entity_key)
 );
 alter table world_model.removed_entities alter column entity_key set statistics 0;
-comment on table world_model.removed_entities is 'The last version of each removed entity, kept while an update still names the '
-  'entity: if the entity comes back, its version numbers continue.';
-comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
-comment on column world_model.removed_entities.version is 'The last version that the entity had.';
+call identity.describe('world_model.removed_entities', 'The last version of each removed entity, kept while an update still names
+    the entity: if the entity comes back, its version numbers continue.
+  entity_key: The name of the entity, normalised as in entity_id_normalized.
+  version: The last version that the entity had.');
 call identity.keep_private('world_model.removed_entities',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 --! EndIncluded 240-world-model/030-removed-entities.sql
@@ -22393,10 +22243,9 @@ create table world_model.stale_worlds (
   audience_id uuid not null,
   state_version integer
 );
-comment on table world_model.stale_worlds is 'Worlds to recompute before the statement that moves memories ends. A row trigger '
-  'inserts them; a statement trigger deletes and recomputes them.';
-comment on column world_model.stale_worlds.state_version is 'The version of an update that left the world; null when updates '
-  'were added or their expiry changed.';
+call identity.describe('world_model.stale_worlds', 'Worlds to recompute before the statement that moves memories ends. A row
+    trigger inserts them; a statement trigger deletes and recomputes them.
+  state_version: The version of an update that left the world; null when updates were added or their expiry changed.');
 call identity.keep_private('world_model.stale_worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 --! EndIncluded 240-world-model/040-stale-worlds.sql
@@ -22440,36 +22289,27 @@ create index world_model_updates_readers_idx on public.world_model_updates (tena
 create index world_model_updates_fact_idx on public.world_model_updates (fact_id) where fact_id is not null;
 create index world_model_updates_restores_idx on public.world_model_updates (audience_id, state_version_after)
   where restored_versions is not null;
-comment on table public.world_model_updates is 'Event log of a world, one insight a row. The current state of the world is the '
-  'fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
-comment on column public.world_model_updates.update_id is 'UUID version 7.';
-comment on column public.world_model_updates.source_packet is 'The memory that the insight comes from. When it is deleted, this '
-  'row is deleted too and its changes are undone.';
-comment on column public.world_model_updates.insight_id is 'The id that the caller gave to the insight; by default the id of the '
-  'memory.';
-comment on column public.world_model_updates.insight_type is 'The type of the insight, a lower-case word. An update of type '
-  'restore takes the world back to restored_version.';
-comment on column public.world_model_updates.fact_id is 'The fact whose value the update brings into the world; null for an '
-  'insight.';
-comment on column public.world_model_updates.entities is 'The changes, one object for each entity: entity_id, entity_type, '
-  'attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
-comment on column public.world_model_updates.content is 'The insight in words.';
-comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
-comment on column public.world_model_updates.agent is 'The creator name of the agent whose statement it is; of an update by a '
-  'fact, of the agent that states the fact.';
-comment on column public.world_model_updates.is_from_admin is 'True if that agent was an administrator when it made the '
-  'statement.';
-comment on column public.world_model_updates.outranked is 'What did not change the world because an administrator had set it: '
-  'objects of entity_id and keys, with names of attributes, entity_type or delete.';
-comment on column public.world_model_updates.restored_version is 'For a restore: the version that the world went back to. Null '
-  'for other updates.';
-comment on column public.world_model_updates.restored_versions is 'For a restore: the versions of the updates that make up the '
-  'restored state. Null for other updates.';
-comment on column public.world_model_updates.applied_at is 'The time when the update was applied.';
-comment on column public.world_model_updates.state_version_before is 'The version of the world before this update.';
-comment on column public.world_model_updates.state_version_after is 'The version of the world after this update.';
-comment on column public.world_model_updates.audience_id is 'The world. There is one for each owner (tenant, org, user), project '
-  'and scope.';
+call identity.describe('public.world_model_updates', 'Event log of a world, one insight a row. The current state of the world is
+    the fold of these rows in version order, an administrator''s before an agent''s, and nothing else.
+  update_id: UUID version 7.
+  source_packet: The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.
+  insight_id: The id that the caller gave to the insight; by default the id of the memory.
+  insight_type: The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.
+  fact_id: The fact whose value the update brings into the world; null for an insight.
+  entities: The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key),
+    confidence, delete (true removes the entity).
+  content: The insight in words.
+  confidence: The confidence in the insight, from 0 to 1.
+  agent: The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.
+  is_from_admin: True if that agent was an administrator when it made the statement.
+  outranked: What did not change the world because an administrator had set it: objects of entity_id and keys, with names of
+    attributes, entity_type or delete.
+  restored_version: For a restore: the version that the world went back to. Null for other updates.
+  restored_versions: For a restore: the versions of the updates that make up the restored state. Null for other updates.
+  applied_at: The time when the update was applied.
+  state_version_before: The version of the world before this update.
+  state_version_after: The version of the world after this update.
+  audience_id: The world. There is one for each owner (tenant, org, user), project and scope.');
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new
 -- version.
@@ -22527,28 +22367,22 @@ alter table public.world_model_entities
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
-comment on table public.world_model_entities is 'The current state of each world, one entity a row. It is computed from '
-  'world_model_updates, and recomputed whenever one of those is deleted or moves.';
-comment on column public.world_model_entities.entity_row_id is 'UUID version 7, for references from other rows. The name of the '
-  'entity is entity_id.';
-comment on column public.world_model_entities.entity_id is 'The name of the entity, as an administrator spelled it first or, if '
-  'none named it, an agent.';
-comment on column public.world_model_entities.entity_id_normalized is 'The name as it is compared: Unicode NFKC, lower case, '
-  'white space collapsed.';
-comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_model_entities.attributes is 'The attributes of the entity: for each key the value that an '
-  'administrator set last or, if none did, an agent.';
-comment on column public.world_model_entities.set_by is 'Who set each attribute: for each key the creator and source of who set '
-  'it last, its memory (packet_id) and is_from_admin.';
-comment on column public.world_model_entities.type_set_by is 'Who set the type, in the same form; null if nobody did.';
-comment on column public.world_model_entities.is_from_admin is 'True if an administrator updated the entity: name, confidence '
-  'and source are then those of its last update by an administrator.';
-comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity that counts, from 0 '
-  'to 1.';
-comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
-comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
-comment on column public.world_model_entities.audience_id is 'The world. There is one for each owner (tenant, org, user), '
-  'project and scope.';
+call identity.describe('public.world_model_entities', 'The current state of each world, one entity a row. It is computed from
+    world_model_updates, and recomputed whenever one of those is deleted or moves.
+  entity_row_id: UUID version 7, for references from other rows. The name of the entity is entity_id.
+  entity_id: The name of the entity, as an administrator spelled it first or, if none named it, an agent.
+  entity_id_normalized: The name as it is compared: Unicode NFKC, lower case, white space collapsed.
+  entity_type: The type of the entity, such as service.
+  attributes: The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.
+  set_by: Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and
+    is_from_admin.
+  type_set_by: Who set the type, in the same form; null if nobody did.
+  is_from_admin: True if an administrator updated the entity: name, confidence and source are then those of its last update by an
+    administrator.
+  confidence: The confidence of the last update of the entity that counts, from 0 to 1.
+  version: The version of the entity. It rises by one with each change.
+  source_packet: The memory behind the last update of the entity that counts.
+  audience_id: The world. There is one for each owner (tenant, org, user), project and scope.');
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
@@ -22612,23 +22446,18 @@ alter table public.world_model_snapshots alter column description set statistics
 create index world_model_snapshots_source_idx on public.world_model_snapshots (source_packet);
 create index world_model_snapshots_readers_idx on public.world_model_snapshots (tenant_id, scope, created_at);
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
-comment on table public.world_model_snapshots is 'Versions of a world that can be compared and restored. A snapshot holds no '
-  'copy: the updates that make it up are folded on request, so it never shows anything that was erased.';
-comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
-comment on column public.world_model_snapshots.snapshot is 'The versions of the updates that make up the snapshot; '
-  'get_world_model(version => …) and diff_world() fold them.';
-comment on column public.world_model_snapshots.state_version is 'The version of the world when the snapshot was made.';
-comment on column public.world_model_snapshots.entity_count is 'The number of entities in the snapshot. Entities erased since '
-  'are not counted.';
-comment on column public.world_model_snapshots.relation_count is 'The number of attribute values that name another entity of the '
-  'snapshot. Entities erased since are not counted.';
-comment on column public.world_model_snapshots.description is 'The purpose of the snapshot in the words of its creator: at most '
-  '1000 bytes.';
-comment on column public.world_model_snapshots.created_by is 'The caller that made the snapshot.';
-comment on column public.world_model_snapshots.source_packet is 'The memory that records the snapshot. The snapshot is deleted '
-  'when that memory is deleted or moves to another world.';
-comment on column public.world_model_snapshots.audience_id is 'The world. There is one for each owner (tenant, org, user), '
-  'project and scope.';
+call identity.describe('public.world_model_snapshots', 'Versions of a world that can be compared and restored. A snapshot holds no
+    copy: the updates that make it up are folded on request, so it never shows anything that was erased.
+  snapshot_id: UUID version 7.
+  snapshot: The versions of the updates that make up the snapshot; get_world_model(version => …) and diff_world() fold them.
+  state_version: The version of the world when the snapshot was made.
+  entity_count: The number of entities in the snapshot. Entities erased since are not counted.
+  relation_count: The number of attribute values that name another entity of the snapshot. Entities erased since are not counted.
+  description: The purpose of the snapshot in the words of its creator: at most 1000 bytes.
+  created_by: The caller that made the snapshot.
+  source_packet: The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another
+    world.
+  audience_id: The world. There is one for each owner (tenant, org, user), project and scope.');
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
 call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);
@@ -23230,32 +23059,26 @@ grant execute on function world_model.resolve_world, world_model.resolve_version
 -- The operation get_world_model, with the types that it answers.
 create type public.world_entity as (entity_id text, entity_type text, attributes jsonb, confidence double precision,
   version integer, source_packet uuid, creator text, source text, set_by jsonb);
-comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'The name of the entity, as an administrator spelled it first or, if none '
-  'named it, an agent.';
-comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that an administrator '
-  'set last or, if none did, an agent.';
-comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
-comment on column public.world_entity.version is 'The version of the entity. It rises by one with each change; null in a former '
-  'version of the world.';
-comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity that counts.';
-comment on column public.world_entity.creator is 'Who made the last update of the entity that counts.';
-comment on column public.world_entity.source is 'The source of who made it; of an update by a job, the source of the memory.';
-comment on column public.world_entity.set_by is 'Who set each attribute: for each key the creator and source of who set it, the '
-  'memory (packet_id) and is_from_admin.';
+call identity.describe('public.world_entity', 'An entity of a world.
+  entity_id: The name of the entity, as an administrator spelled it first or, if none named it, an agent.
+  entity_type: The type of the entity, such as service.
+  attributes: The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.
+  confidence: The confidence of the last update of the entity, from 0 to 1.
+  version: The version of the entity. It rises by one with each change; null in a former version of the world.
+  source_packet: The memory behind the last update of the entity that counts.
+  creator: Who made the last update of the entity that counts.
+  source: The source of who made it; of an update by a job, the source of the memory.
+  set_by: Who set each attribute: for each key the creator and source of who set it, the memory (packet_id) and is_from_admin.');
 
 create type public.world_model as (audience_id uuid, scope text, project_id text, version integer, entity_count integer,
   entities public.world_entity[]);
-comment on type public.world_model is 'A world at one of its versions.';
-comment on column public.world_model.audience_id is 'The world. There is one for each owner (tenant, org, user), project and '
-  'scope.';
-comment on column public.world_model.scope is 'The scope of the world.';
-comment on column public.world_model.project_id is 'The project of the world; null in scope global.';
-comment on column public.world_model.version is 'The version of the world. apply_world_update() takes it as expected_version.';
-comment on column public.world_model.entity_count is 'The number of entities that match. It can be larger than the number in '
-  'entities, which max_entities limits.';
-comment on column public.world_model.entities is 'The entities that match, sorted by name.';
+call identity.describe('public.world_model', 'A world at one of its versions.
+  audience_id: The world. There is one for each owner (tenant, org, user), project and scope.
+  scope: The scope of the world.
+  project_id: The project of the world; null in scope global.
+  version: The version of the world. apply_world_update() takes it as expected_version.
+  entity_count: The number of entities that match. It can be larger than the number in entities, which max_entities limits.
+  entities: The entities that match, sorted by name.');
 
 -- The current version is read from the stored entities, a former one is folded from the updates; both halves of one
 -- statement have the same filters.
@@ -23369,23 +23192,18 @@ grant execute on function public.snapshot_world to l9_agent, l9_admin;
 -- Compares two versions of a world. Callers reach diff_world() over GraphQL and psql.
 create type public.world_difference as (entity_id text, change text, entity_type text, former_type text, attributes jsonb,
   former_attributes jsonb, confidence double precision, former_confidence double precision, set_by jsonb, former_set_by jsonb);
-comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
-comment on column public.world_difference.entity_id is 'The name of the entity as spelled in the later version, or in the '
-  'earlier version if it was removed.';
-comment on column public.world_difference.entity_type is 'The type of the entity in the later version.';
-comment on column public.world_difference.former_type is 'The type of the entity in the earlier version.';
-comment on column public.world_difference.confidence is 'The confidence of the entity in the later version, from 0 to 1.';
-comment on column public.world_difference.former_confidence is 'The confidence of the entity in the earlier version, from 0 to '
-  '1.';
-comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
-comment on column public.world_difference.attributes is 'The attributes that differ, with their values in the later version; '
-  'null for one that was removed.';
-comment on column public.world_difference.set_by is 'Who set each of the attributes that differ in the later version, as in '
-  'get_world_model(); null for an entity that was removed.';
-comment on column public.world_difference.former_set_by is 'Who set each of the attributes that differ in the earlier version; '
-  'null for an entity that was added.';
-comment on column public.world_difference.former_attributes is 'The attributes that differ, with their values in the earlier '
-  'version; null for one that was added.';
+call identity.describe('public.world_difference', 'The difference of one entity between two versions of a world.
+  entity_id: The name of the entity as spelled in the later version, or in the earlier version if it was removed.
+  entity_type: The type of the entity in the later version.
+  former_type: The type of the entity in the earlier version.
+  confidence: The confidence of the entity in the later version, from 0 to 1.
+  former_confidence: The confidence of the entity in the earlier version, from 0 to 1.
+  change: The kind of change: added, removed or changed.
+  attributes: The attributes that differ, with their values in the later version; null for one that was removed.
+  set_by: Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was
+    removed.
+  former_set_by: Who set each of the attributes that differ in the earlier version; null for an entity that was added.
+  former_attributes: The attributes that differ, with their values in the earlier version; null for one that was added.');
 
 create function world_model.changed_keys(attributes jsonb, other_attributes jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
@@ -23768,31 +23586,24 @@ create table public.reflection_store (
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
 -- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
-comment on table public.reflection_store is 'Lessons that agents learned, one row for each memory of kind reflection. Text, '
-  'tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and '
-  'reflection_store_access_count() return them, and memory_embeddings holds the vector.';
-comment on column public.reflection_store.reflection_id is 'UUID version 7, ordered by the time when the reflection was first '
-  'saved.';
-comment on column public.reflection_store.source_packet is 'The memory that holds the text, the tags and, in memory_embeddings, '
-  'the vector. A memory has at most one row here.';
-comment on column public.reflection_store.reflection_type is 'lesson, pattern, failure, success, insight, improvement, or '
-  'false_constraint (a constraint that was believed to hold and does not).';
-comment on column public.reflection_store.context is 'The circumstances in which the reflection applies or was learned: at most '
-  '8 KiB.';
-comment on column public.reflection_store.entities is 'The names of the entities that the reflection is about: at most 64, each '
-  'once and as its writer spelled it.';
-comment on column public.reflection_store.confidence is 'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved '
-  'the reflection with this text, where c is the highest confidence that the agent gave. An agent that repeats itself changes '
-  'nothing.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that an agent gave to '
-  'this text.';
-comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved with this text, by '
-  'all agents.';
-comment on column public.reflection_store.agent_count is 'The number of agents that saved the reflection with this text. '
-  'Rankings count these.';
-comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
-comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
-comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
+call identity.describe('public.reflection_store', 'Lessons that agents learned, one row for each memory of kind reflection. Text,
+    tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and
+    reflection_store_access_count() return them, and memory_embeddings holds the vector.
+  reflection_id: UUID version 7, ordered by the time when the reflection was first saved.
+  source_packet: The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row
+    here.
+  reflection_type: lesson, pattern, failure, success, insight, improvement, or false_constraint (a constraint that was believed to
+    hold and does not).
+  context: The circumstances in which the reflection applies or was learned: at most 8 KiB.
+  entities: The names of the entities that the reflection is about: at most 64, each once and as its writer spelled it.
+  confidence: The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is
+    the highest confidence that the agent gave. An agent that repeats itself changes nothing.
+  priority: critical, high, medium or low: the highest priority that an agent gave to this text.
+  times_seen: The number of times that the reflection was saved with this text, by all agents.
+  agent_count: The number of agents that saved the reflection with this text. Rankings count these.
+  last_seen: The time when the reflection was last saved.
+  source_agent: The agent that saved the reflection first.
+  expires_at: The same as ttl: from then on the reflection is no longer recalled.');
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
 call secrets.guard_table('public.reflection_store',
@@ -23879,14 +23690,14 @@ create table reflection.attestations (
   constraint attestation_priority_known check (priority = any (reflection.priorities())),
   constraint attestation_seen_once_at_least check (times_seen >= 1)
 );
-comment on table reflection.attestations is 'What each agent attested of a lesson: one row for each lesson and agent, so that an '
-  'agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.';
-comment on column reflection.attestations.reflection_id is 'The lesson.';
-comment on column reflection.attestations.agent is 'The creator name of the agent.';
-comment on column reflection.attestations.confidence is 'The highest confidence that the agent gave.';
-comment on column reflection.attestations.priority is 'The highest priority that the agent gave.';
-comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
-comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
+call identity.describe('reflection.attestations', 'What each agent attested of a lesson: one row for each lesson and agent, so
+    that an agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.
+  reflection_id: The lesson.
+  agent: The creator name of the agent.
+  confidence: The highest confidence that the agent gave.
+  priority: The highest priority that the agent gave.
+  times_seen: How often the agent saved the lesson.
+  last_seen: When the agent last saved it.');
 call identity.keep_private('reflection.attestations',
   functions => 'Only functions of the owner read and write it, for a lesson that the caller may read.');
 -- Callers have no grant: reflection_store holds the sums.
@@ -23944,9 +23755,10 @@ create trigger _630_attest_again after update of envelope on public.packet_store
 --! Included 250-reflection/050-store-reflection.sql
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
 create type public.reflect_result as (status text, reflection public.reflection_store);
-comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
-comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
-comment on column public.reflect_result.reflection is 'The reflection as it is now.';
+call identity.describe('public.reflect_result', 'The result of reflect(): the status inserted or reinforced, and the row as it is
+    now.
+  status: inserted, or reinforced if the reflection existed already.
+  reflection: The reflection as it is now.');
 
 -- An insert that meets an existing row changes nothing in it but locks it; then the attestation is added, and
 -- refresh_lesson() computes the numbers from all of them.
@@ -24126,37 +23938,35 @@ create type public.recalled_lesson as (reflection_id uuid, packet_id uuid, acces
   reflection_type text, priority text, confidence double precision, times_seen integer, context text, entities text[],
   tags text[], scope text, project_id text, source_agent text, last_seen timestamptz, expires_at timestamptz, score real,
   relevance real, branch text, agent_count integer, standing public.standing);
-comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
-comment on column public.recalled_lesson.reflection_id is 'The id of the reflection.';
-comment on column public.recalled_lesson.is_truncated is 'True if content was cut.';
-comment on column public.recalled_lesson.reflection_type is 'The type, as in reflection_store.';
-comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
-comment on column public.recalled_lesson.confidence is 'The confidence, from 0 to 0.99.';
-comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved, by all agents.';
-comment on column public.recalled_lesson.agent_count is 'The number of agents that saved the reflection.';
-comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
-comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about.';
-comment on column public.recalled_lesson.tags is 'The tags of the memory.';
-comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
-comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
-comment on column public.recalled_lesson.branch is 'The branch; null means every branch.';
-comment on column public.recalled_lesson.standing is 'Whose word the lesson is, and what has superseded it, as in memory_hit.';
-comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
-comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
-comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';
-comment on column public.recalled_lesson.packet_id is 'The memory of the reflection.';
-comment on column public.recalled_lesson.access_id is 'The id of this access, which record_feedback() takes.';
-comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
-comment on column public.recalled_lesson.score is 'The score from 0 to 1: as in search_memory(), raised by priority and '
-  'confidence.';
-comment on column public.recalled_lesson.relevance is 'How likely it has to do with the query, from 0 to 1, as in '
-  'search_memory(); null without a query.';
+call identity.describe('public.recalled_lesson', 'A reflection that recall_lessons() found.
+  reflection_id: The id of the reflection.
+  is_truncated: True if content was cut.
+  reflection_type: The type, as in reflection_store.
+  priority: critical, high, medium or low.
+  confidence: The confidence, from 0 to 0.99.
+  times_seen: The number of times that the reflection was saved, by all agents.
+  agent_count: The number of agents that saved the reflection.
+  context: The circumstances in which the reflection applies or was learned.
+  entities: The names of the entities that the reflection is about.
+  tags: The tags of the memory.
+  scope: The scope, which decides who can read the reflection.
+  project_id: The project; null in scope global.
+  branch: The branch; null means every branch.
+  standing: Whose word the lesson is, and what has superseded it, as in memory_hit.
+  source_agent: The agent that saved the reflection first.
+  last_seen: The time when the reflection was last saved.
+  expires_at: The time from which the reflection is no longer recalled; null: never.
+  packet_id: The memory of the reflection.
+  access_id: The id of this access, which record_feedback() takes.
+  content: The text: cut after 8000 characters, or earlier if max_tokens requires it.
+  score: The score from 0 to 1: as in search_memory(), raised by priority and confidence.
+  relevance: How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.');
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
-comment on type public.recall_result is 'Lessons, best first, and a description of the search, so that an empty result can''t be '
-  'mistaken for a missing permission.';
-comment on column public.recall_result.lessons is 'The lessons, best first.';
-comment on column public.recall_result.searched is 'What was searched: the same object as in the result of search_memory().';
+call identity.describe('public.recall_result', 'Lessons, best first, and a description of the search, so that an empty result
+    can''t be mistaken for a missing permission.
+  lessons: The lessons, best first.
+  searched: What was searched: the same object as in the result of search_memory().');
 
 create function reflection.lesson_factor(priority text, confidence double precision) returns real
 language sql immutable parallel safe return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
@@ -24335,26 +24145,24 @@ alter table public.task_reflections
 -- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
-comment on table public.task_reflections is 'Results of tasks: one row for each task of an audience (owner, project and scope). '
-  'The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: '
-  'task_reflections_lessons() returns them, and task_reflections_lessons_learned(), task_reflections_false_constraints() and '
-  'task_reflections_helpful_patterns() their texts by type.';
-comment on column public.task_reflections.task_reflection_id is 'UUID version 7, ordered by the time when the row was first '
-  'written.';
-comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
-comment on column public.task_reflections.task_id is 'The name that the writer gives to the task: at most 200 bytes.';
-comment on column public.task_reflections.description is 'The goal of the task.';
-comment on column public.task_reflections.outcome is 'success, partial, failure or unknown.';
-comment on column public.task_reflections.what_worked is 'The things that worked.';
-comment on column public.task_reflections.what_failed is 'The things that failed.';
-comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
-comment on column public.task_reflections.related_decisions is 'Memories of decisions that the task rests on. When the row was '
-  'written, the writer and everyone who could read the row could read each of them.';
-comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds, which may have a '
-  'fraction.';
-comment on column public.task_reflections.metrics_improved is 'The metrics that improved: an object of names and numbers or '
-  'texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
-comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
+call identity.describe('public.task_reflections', 'Results of tasks: one row for each task of an audience (owner, project and
+    scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked
+    reflections: task_reflections_lessons() returns them, and task_reflections_lessons_learned(),
+    task_reflections_false_constraints() and task_reflections_helpful_patterns() their texts by type.
+  task_reflection_id: UUID version 7, ordered by the time when the row was first written.
+  source_packet: The memory that holds the same in words.
+  task_id: The name that the writer gives to the task: at most 200 bytes.
+  description: The goal of the task.
+  outcome: success, partial, failure or unknown.
+  what_worked: The things that worked.
+  what_failed: The things that failed.
+  recommendations: Recommendations for the next such task.
+  related_decisions: Memories of decisions that the task rests on. When the row was written, the writer and everyone who could
+    read the row could read each of them.
+  execution_time_ms: The duration of the task in milliseconds, which may have a fraction.
+  metrics_improved: The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to
+    80 ms"}.
+  metrics_degraded: The metrics that got worse, in the same form.');
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
 call derived.replace_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already',
@@ -24372,12 +24180,12 @@ create table public.task_reflection_lessons (
   primary key (task_reflection_id, reflection_id)
 );
 create index task_reflection_lessons_reflection_idx on public.task_reflection_lessons (reflection_id);
-comment on table public.task_reflection_lessons is 'Links between tasks and the lessons that were learned from them.';
-comment on column public.task_reflection_lessons.task_reflection_id is 'The task.';
-comment on column public.task_reflection_lessons.reflection_id is 'The lesson.';
-comment on column public.task_reflection_lessons.tenant_id is 'The tenant of both the task and the lesson.';
-comment on column public.task_reflection_lessons.created_at is 'The time when the two were linked.';
-comment on column public.task_reflection_lessons.updated_at is 'The same as created_at, because a link never changes.';
+call identity.describe('public.task_reflection_lessons', 'Links between tasks and the lessons that were learned from them.
+  task_reflection_id: The task.
+  reflection_id: The lesson.
+  tenant_id: The tenant of both the task and the lesson.
+  created_at: The time when the two were linked.
+  updated_at: The same as created_at, because a link never changes.');
 alter table public.task_reflection_lessons enable row level security, force row level security;
 create policy tenant_isolation on public.task_reflection_lessons as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -24847,28 +24655,25 @@ alter table public.memory_summaries
 -- see.
 create unique index memory_summaries_current_unique on public.memory_summaries
   (tenant_id, scope, project_id, org_id, user_id, scope_type, scope_value) nulls not distinct;
-comment on table public.memory_summaries is 'Summaries of many memories, one row for each memory of kind summary. Text and '
-  'vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. '
-  'memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
-comment on column public.memory_summaries.summary_id is 'UUID version 7, ordered by the time when the summary was written.';
-comment on column public.memory_summaries.source_packet is 'The memory that holds the text and, in memory_embeddings, the '
-  'vector.';
-comment on column public.memory_summaries.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or '
-  'task. It has nothing to do with scope, which decides who can read the summary.';
-comment on column public.memory_summaries.scope_value is 'The subject: a thread_id, a creator, a tag, an ISO week such as '
-  '2026-W47, a project_id or a correlation_id.';
-comment on column public.memory_summaries.key_facts is 'The most important facts.';
-comment on column public.memory_summaries.key_entities is 'The names of the entities that the summary is about, each once and as '
-  'its writer spelled it.';
-comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
-comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
-comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
-comment on column public.memory_summaries.coverage_start is 'The event time of the source that happened first.';
-comment on column public.memory_summaries.coverage_end is 'The event time of the source that happened last.';
-comment on column public.memory_summaries.sources_saved_until is 'The time when the last of the sources was saved. Memories that '
-  'were saved later count as new, whenever they happened.';
-comment on column public.memory_summaries.valid_until is 'The time from which the summary is due again although no memory was '
-  'added; null: it never becomes due by time alone.';
+call identity.describe('public.memory_summaries', 'Summaries of many memories, one row for each memory of kind summary. Text and
+    vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector.
+    memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.
+  summary_id: UUID version 7, ordered by the time when the summary was written.
+  source_packet: The memory that holds the text and, in memory_embeddings, the vector.
+  scope_type: The type of the subject: thread, agent, topic, time_period, project or task. It has nothing to do with scope, which
+    decides who can read the summary.
+  scope_value: The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.
+  key_facts: The most important facts.
+  key_entities: The names of the entities that the summary is about, each once and as its writer spelled it.
+  key_decisions: The decisions that were made.
+  packet_count: The number of memories that the summary rests on, at most 500.
+  confidence: The confidence of the writer in the summary, from 0 to 1.
+  coverage_start: The event time of the source that happened first.
+  coverage_end: The event time of the source that happened last.
+  sources_saved_until: The time when the last of the sources was saved. Memories that were saved later count as new, whenever they
+    happened.
+  valid_until: The time from which the summary is due again although no memory was added; null: it never becomes due by time
+    alone.');
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
 call derived.replace_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already',
@@ -24888,14 +24693,13 @@ create table public.memory_summary_sources (
   primary key (summary_packet, packet_id)
 );
 create index memory_summary_sources_packet_idx on public.memory_summary_sources (packet_id);
-comment on table public.memory_summary_sources is 'The memories that each summary rests on.';
-comment on column public.memory_summary_sources.summary_packet is 'The memory of the summary.';
-comment on column public.memory_summary_sources.packet_id is 'The memory that the summary rests on.';
-comment on column public.memory_summary_sources.is_changed is 'True if the text of the source was changed since; then the '
-  'summary is due again.';
-comment on column public.memory_summary_sources.tenant_id is 'The tenant of both memories.';
-comment on column public.memory_summary_sources.created_at is 'The time when the summary was written.';
-comment on column public.memory_summary_sources.updated_at is 'The time when is_changed was last set.';
+call identity.describe('public.memory_summary_sources', 'The memories that each summary rests on.
+  summary_packet: The memory of the summary.
+  packet_id: The memory that the summary rests on.
+  is_changed: True if the text of the source was changed since; then the summary is due again.
+  tenant_id: The tenant of both memories.
+  created_at: The time when the summary was written.
+  updated_at: The time when is_changed was last set.');
 alter table public.memory_summary_sources enable row level security, force row level security;
 create policy tenant_isolation on public.memory_summary_sources as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -24938,9 +24742,9 @@ create trigger _600_delete_summaries after delete on public.memory_summary_sourc
 -- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
 -- Triggers of sources and store_summary() call delete_summaries().
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
-comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
-  'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
-comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
+call identity.describe('summaries.summaries_being_deleted', 'Summaries that are being deleted because one of their sources was
+    deleted or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.
+  summary_packet: The memory of the summary.');
 call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
@@ -25378,24 +25182,20 @@ grant execute on function summaries.summary_threshold, summaries.summary_subject
 create type public.due_summary as (scope_type text, scope_value text, scope text, project_id text, reason text,
   new_packets integer, packet_count integer, summary_id uuid, coverage_start timestamptz, coverage_end timestamptz,
   valid_until timestamptz, source_packet_ids uuid[]);
-comment on type public.due_summary is 'A summary that is due.';
-comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
-comment on column public.due_summary.scope_value is 'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a '
-  'project_id or a correlation_id.';
-comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
-comment on column public.due_summary.project_id is 'The project of the memories; null in scope global.';
-comment on column public.due_summary.coverage_start is 'The event time of the source of the existing summary that happened '
-  'first; null if there is none.';
-comment on column public.due_summary.coverage_end is 'The event time of the source of the existing summary that happened last; '
-  'null if there is none.';
-comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
-comment on column public.due_summary.reason is 'The reason why the summary is due. none: there is no summary yet; packets: '
-  'enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
-comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
-comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
-comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
-comment on column public.due_summary.source_packet_ids is 'The memories to summarise, newest first: the argument of '
-  'save_summary().';
+call identity.describe('public.due_summary', 'A summary that is due.
+  scope_type: The type of the subject: thread, agent, topic, time_period, project or task.
+  scope_value: The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.
+  scope: The scope of the memories, which the summary will have.
+  project_id: The project of the memories; null in scope global.
+  coverage_start: The event time of the source of the existing summary that happened first; null if there is none.
+  coverage_end: The event time of the source of the existing summary that happened last; null if there is none.
+  valid_until: The time from which the existing summary is due by time alone.
+  reason: The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text
+    of a source was changed; valid_until: that time has passed.
+  new_packets: The number of memories added since the existing summary.
+  packet_count: The number of memories of the subject.
+  summary_id: The existing summary; null if there is none.
+  source_packet_ids: The memories to summarise, newest first: the argument of save_summary().');
 
 create function summaries.find_due_for_caller(
   scope_types text[], scope_value text, project_id text, min_packets integer, max_sources integer, k integer)
@@ -25445,11 +25245,11 @@ grant execute on function summaries.find_due_for_caller, public.due_summaries to
 --! Included 260-summaries/130-summarize.sql
 -- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the summary.
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
-comment on type public.summarize_result is 'The result of summarize(): the status, and either the saved summary or the due ones '
-  'with their sources.';
-comment on column public.summarize_result.status is 'saved, due or nothing_due.';
-comment on column public.summarize_result.summary is 'The summary that was saved.';
-comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
+call identity.describe('public.summarize_result', 'The result of summarize(): the status, and either the saved summary or the due
+    ones with their sources.
+  status: saved, due or nothing_due.
+  summary: The summary that was saved.
+  due: The summaries that are due, each with the texts of its sources.');
 
 create function summaries.sources_within(ids uuid[], max_tokens integer) returns jsonb
 language sql stable set search_path = ''
@@ -25626,19 +25426,16 @@ create table public.extraction_settings (
   constraint extraction_scopes_at_most_64 check (cardinality(scopes) <= 64 and array_position(scopes, null) is null),
   constraint extraction_budget_of_a_call check (extraction.is_budget(tokens_per_day))
 );
-comment on table public.extraction_settings is 'Which memories of a tenant a chat model may read, and for how many tokens a day. '
-  'Without a row it may read nothing. set_extraction_settings() writes this table.';
-comment on column public.extraction_settings.tenant_id is 'The tenant.';
-comment on column public.extraction_settings.is_enabled is 'Whether a chat model extracts entities, facts and relationships from '
-  'new memories.';
-comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
-comment on column public.extraction_settings.scopes is 'The scopes whose memories a model may read. A memory of any other scope '
-  'is never sent to a model, so private scopes must be named here.';
-comment on column public.extraction_settings.writes_summaries is 'Whether a chat model writes due summaries of memories in these '
-  'scopes, whatever their kinds.';
-comment on column public.extraction_settings.tokens_per_day is 'The token budget of extraction and summaries together, for each '
-  'day in UTC.';
-comment on column public.extraction_settings.updated_at is 'When the settings last changed.';
+call identity.describe('public.extraction_settings', 'Which memories of a tenant a chat model may read, and for how many tokens a
+    day. Without a row it may read nothing. set_extraction_settings() writes this table.
+  tenant_id: The tenant.
+  is_enabled: Whether a chat model extracts entities, facts and relationships from new memories.
+  kinds: The kinds of memories that are read for extraction.
+  scopes: The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must
+    be named here.
+  writes_summaries: Whether a chat model writes due summaries of memories in these scopes, whatever their kinds.
+  tokens_per_day: The token budget of extraction and summaries together, for each day in UTC.
+  updated_at: When the settings last changed.');
 alter table public.extraction_settings enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_settings as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -25724,17 +25521,17 @@ create table public.extraction_usage (
   constraint usage_not_negative check (
     calls >= 0 and failed_calls >= 0 and prompt_tokens >= 0 and completion_tokens >= 0 and reserved_tokens >= 0)
 );
-comment on table public.extraction_usage is 'Tokens and calls of chat models, one row for each tenant and day. Only jobs write '
-  'this table.';
-comment on column public.extraction_usage.tenant_id is 'The tenant.';
-comment on column public.extraction_usage.day is 'The day, in UTC.';
-comment on column public.extraction_usage.calls is 'The number of calls.';
-comment on column public.extraction_usage.failed_calls is 'The number of calls without a usable answer.';
-comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
-comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
-comment on column public.extraction_usage.reserved_tokens is 'The most that running calls can cost, plus the reservations of '
-  'calls whose cost is unknown because the provider or the job failed.';
-comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
+call identity.describe('public.extraction_usage', 'Tokens and calls of chat models, one row for each tenant and day. Only jobs
+    write this table.
+  tenant_id: The tenant.
+  day: The day, in UTC.
+  calls: The number of calls.
+  failed_calls: The number of calls without a usable answer.
+  prompt_tokens: Tokens sent, as counted by the provider.
+  completion_tokens: Tokens received, as counted by the provider.
+  reserved_tokens: The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider
+    or the job failed.
+  updated_at: When a call last started or ended.');
 alter table public.extraction_usage enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_usage as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -25810,16 +25607,13 @@ create table extraction.pending_extractions (
   constraint pending_extraction_error_is_a_name check (tasks.is_error_name(last_error))
 );
 create index pending_extractions_due_idx on extraction.pending_extractions (next_attempt_at) where given_up_at is null;
-comment on table extraction.pending_extractions is 'Queue of memories that a chat model has to read. A row is inserted in the '
-  'transaction of the save, and deleted in the transaction that stores the answer, or when the tenant no longer wants the memory '
-  'read.';
-comment on column extraction.pending_extractions.attempts is 'The number of answers that were not usable.';
-comment on column extraction.pending_extractions.leased_until is 'End of the lease of the job that works on this row; afterwards '
-  'another job may lease it.';
-comment on column extraction.pending_extractions.given_up_at is 'When the last attempt failed. The row stays until the memory is '
-  'changed or deleted.';
-comment on column extraction.pending_extractions.last_error is 'The name of the last error, never its text; budget: the row '
-  'waits for the next day.';
+call identity.describe('extraction.pending_extractions', 'Queue of memories that a chat model has to read. A row is inserted in
+    the transaction of the save, and deleted in the transaction that stores the answer, or when the tenant no longer wants the
+    memory read.
+  attempts: The number of answers that were not usable.
+  leased_until: End of the lease of the job that works on this row; afterwards another job may lease it.
+  given_up_at: When the last attempt failed. The row stays until the memory is changed or deleted.
+  last_error: The name of the last error, never its text; budget: the row waits for the next day.');
 call identity.keep_private('extraction.pending_extractions', jobs => 'Jobs work through the queue.',
   functions => 'Triggers of packet_store add memories; store_extraction() removes them.');
 grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error),
@@ -26130,12 +25924,11 @@ create table extraction.summary_leases (
   next_attempt_at timestamptz not null default now(),
   leased_until timestamptz
 );
-comment on table extraction.summary_leases is 'Leases and failed attempts of due summaries. find_due() computes which summaries '
-  'are due; rows that are no longer needed are deleted after a week.';
-comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
-comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
-comment on column extraction.summary_leases.leased_until is 'End of the lease of the job that writes this summary; afterwards '
-  'another job may lease it.';
+call identity.describe('extraction.summary_leases', 'Leases and failed attempts of due summaries. find_due() computes which
+    summaries are due; rows that are no longer needed are deleted after a week.
+  summary_key: A hash of audience and subject, from which neither can be derived.
+  attempts: The number of answers that were not usable.
+  leased_until: End of the lease of the job that writes this summary; afterwards another job may lease it.');
 call identity.keep_private('extraction.summary_leases', jobs => 'Only jobs read and write the leases.');
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
@@ -26310,46 +26103,42 @@ select
   end as may_change,
   may_write and may_clean_up as may_clean_up
 from cells;
-comment on view public.access_matrix is 'Permissions of each actor in each scope: the registered actors and scopes under the '
-  'current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its '
-  'tenant, an agent its own rows, an operator all rows.';
-comment on column public.access_matrix.tenant_id is 'Tenant of the actor.';
-comment on column public.access_matrix.caller is 'Actor.';
-comment on column public.access_matrix.role is 'Database role of the actor.';
-comment on column public.access_matrix.scope is 'Scope.';
-comment on column public.access_matrix.is_project_scoped is 'True if memories of this scope belong to a project; the token says '
-  'which projects are allowed.';
-comment on column public.access_matrix.may_read is 'True if the actor can find and read memories of the scope.';
-comment on column public.access_matrix.may_write is 'True if the actor can save memories in the scope.';
-comment on column public.access_matrix.may_change is 'Memories of the scope that the actor can update and delete: any, own '
-  '(those that carry its creator) or none.';
-comment on column public.access_matrix.may_clean_up is 'True if the actor can delete expired memories of the scope.';
+call identity.describe('public.access_matrix', 'Permissions of each actor in each scope: the registered actors and scopes under
+    the current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its
+    tenant, an agent its own rows, an operator all rows.
+  tenant_id: Tenant of the actor.
+  caller: Actor.
+  role: Database role of the actor.
+  scope: Scope.
+  is_project_scoped: True if memories of this scope belong to a project; the token says which projects are allowed.
+  may_read: True if the actor can find and read memories of the scope.
+  may_write: True if the actor can save memories in the scope.
+  may_change: Memories of the scope that the actor can update and delete: any, own (those that carry its creator) or none.
+  may_clean_up: True if the actor can delete expired memories of the scope.');
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 280-access/010-access-matrix.sql
 --! Included 280-access/020-explain-access.sql
 -- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
 -- psql; the functions before it are its steps.
 create type public.policy_verdict as (policy text, is_permissive boolean, admits boolean, expression text, description text);
-comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
-comment on column public.policy_verdict.policy is 'Name of the policy.';
-comment on column public.policy_verdict.is_permissive is 'True: at least one such policy must admit the memory. False: every '
-  'such policy must.';
-comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
-comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
-comment on column public.policy_verdict.description is 'Comment of the policy.';
+call identity.describe('public.policy_verdict', 'Result of one policy of packet_store for one memory.
+  policy: Name of the policy.
+  is_permissive: True: at least one such policy must admit the memory. False: every such policy must.
+  admits: True if the policy admits the memory.
+  expression: Expression of the policy, with the caller''s claims substituted.
+  description: Comment of the policy.');
 
 create type public.access_explanation as (packet_id uuid, tenant_id uuid, caller text, role text, is_visible boolean,
   decided_by text, policies public.policy_verdict[]);
-comment on type public.access_explanation is 'Whether a caller can see a memory, and why.';
-comment on column public.access_explanation.packet_id is 'The memory.';
-comment on column public.access_explanation.tenant_id is 'Tenant of the caller.';
-comment on column public.access_explanation.caller is 'The caller.';
-comment on column public.access_explanation.role is 'Database role of the caller.';
-comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
-comment on column public.access_explanation.decided_by is 'Policy that decides: the first restrictive one that refuses, else the '
-  'permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role '
-  'cannot read any memory.';
-comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
+call identity.describe('public.access_explanation', 'Whether a caller can see a memory, and why.
+  packet_id: The memory.
+  tenant_id: Tenant of the caller.
+  caller: The caller.
+  role: Database role of the caller.
+  is_visible: True if the caller can see the memory.
+  decided_by: Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no
+    identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.
+  policies: Result of each policy that applies to the role.');
 
 -- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
 -- after its expiry.
@@ -26571,12 +26360,12 @@ create table public.archive_settings (
   updated_at timestamptz not null default now(),
   constraint archive_fields_known check (archive_fields <@ '{messages,tool_calls}'::text[])
 );
-comment on table public.archive_settings is 'What a tenant archives of its sessions. Only a tenant that changed the default has '
-  'a row. set_archive_settings() writes it.';
-comment on column public.archive_settings.tenant_id is 'The tenant.';
-comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
-  'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
-comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
+call identity.describe('public.archive_settings', 'What a tenant archives of its sessions. Only a tenant that changed the default
+    has a row. set_archive_settings() writes it.
+  tenant_id: The tenant.
+  archive_fields: What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and
+    text of each), tool_calls (those in the messages), or nothing, the default.
+  updated_at: Time when the settings were last changed.');
 call identity.protect_tenant_rows('public.archive_settings',
   readers => 'Every caller may read what is stored of a session that it archives.',
   writers => 'Functions read the settings; set_archive_settings() writes them.');
@@ -26720,41 +26509,37 @@ create unique index session_archives_fingerprint_unique on public.session_archiv
 create index session_archives_predecessor_idx on public.session_archives (predecessor_id) where predecessor_id is not null;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
 create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
-comment on table public.session_archives is 'Archived sessions: what is known of each without opening it. The bytes are '
-  'encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with '
-  'it.';
-comment on column public.session_archives.archive_id is 'UUID version 7.';
-comment on column public.session_archives.pointer is 'The address of the archive: cascade:// and the SHA-256 of its encrypted '
-  'bytes.';
-comment on column public.session_archives.content_hash is 'SHA-256 of the encrypted bytes.';
-comment on column public.session_archives.size is 'How many encrypted bytes there are.';
-comment on column public.session_archives.source_tool is 'The tool that recorded the session.';
-comment on column public.session_archives.title is 'The first line of the summary, or the session id.';
-comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
-comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
-comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
-comment on column public.session_archives.happened_at is 'When the session ended, or else began, or else was archived: the event '
-  'time of its memory, by which lists are ordered.';
-comment on column public.session_archives.message_count is 'How many messages are stored.';
-comment on column public.session_archives.messages_given is 'How many messages the session had when it was archived, whether '
-  'they are stored or not.';
-comment on column public.session_archives.predecessor_id is 'The archive of the same session from before it was resumed. '
-  'Searches show the successor; null: there is none before.';
-comment on column public.session_archives.tags is 'Labels.';
-comment on column public.session_archives.schema_version is 'The form of the stored document.';
-comment on column public.session_archives.connectors is 'The stores that have the bytes: postgres, file, s3 or http.';
-comment on column public.session_archives.key_id is 'The master key that wraps the key of this archive.';
-comment on column public.session_archives.redundancy is 'How many stores have the bytes.';
-comment on column public.session_archives.redacted is 'How many secrets and personal data were replaced before it was encrypted.';
-comment on column public.session_archives.fingerprint is 'A keyed hash of the document, by which the same session is known '
-  'again. It tells nothing without the master key.';
-comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
-comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
-comment on column public.session_archives.stored_at is 'When it was archived.';
-comment on column public.session_archives.verified_by is 'The creator name of the caller that found them whole; null: not '
-  'verified yet.';
-comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an '
-  'administrator and found them whole; null: not since they were stored.';
+call identity.describe('public.session_archives', 'Archived sessions: what is known of each without opening it. The bytes are
+    encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with
+    it.
+  archive_id: UUID version 7.
+  pointer: The address of the archive: cascade:// and the SHA-256 of its encrypted bytes.
+  content_hash: SHA-256 of the encrypted bytes.
+  size: How many encrypted bytes there are.
+  source_tool: The tool that recorded the session.
+  title: The first line of the summary, or the session id.
+  summary: What the session was about; empty if nothing is known.
+  started_at: When the session began; null if the document does not say.
+  ended_at: When the session ended; null if the document does not say.
+  happened_at: When the session ended, or else began, or else was archived: the event time of its memory, by which lists are
+    ordered.
+  message_count: How many messages are stored.
+  messages_given: How many messages the session had when it was archived, whether they are stored or not.
+  predecessor_id: The archive of the same session from before it was resumed. Searches show the successor; null: there is none
+    before.
+  tags: Labels.
+  schema_version: The form of the stored document.
+  connectors: The stores that have the bytes: postgres, file, s3 or http.
+  key_id: The master key that wraps the key of this archive.
+  redundancy: How many stores have the bytes.
+  redacted: How many secrets and personal data were replaced before it was encrypted.
+  fingerprint: A keyed hash of the document, by which the same session is known again. It tells nothing without the master key.
+  cost_estimate: What estimate_storage_cost() said when it was stored.
+  packet_id: The memory of kind session by which a search finds it.
+  stored_at: When it was archived.
+  verified_by: The creator name of the caller that found them whole; null: not verified yet.
+  verified_at: When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since
+    they were stored.');
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
 create index session_archives_session_idx on public.session_archives (tenant_id, session_id);
@@ -26765,10 +26550,10 @@ create table archive.wrapped_keys (
   wrapped_key bytea not null,
   constraint wrapped_key_60_bytes check (octet_length(wrapped_key) = 60)
 );
-comment on table archive.wrapped_keys is 'The key of each archive, encrypted with a master key that the database never sees. '
-  'Deleting the row makes the bytes unreadable, wherever copies of them are.';
-comment on column archive.wrapped_keys.archive_id is 'The archive.';
-comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
+call identity.describe('archive.wrapped_keys', 'The key of each archive, encrypted with a master key that the database never sees.
+    Deleting the row makes the bytes unreadable, wherever copies of them are.
+  archive_id: The archive.
+  wrapped_key: Nonce (12 bytes), encrypted key (32), tag (16).');
 call identity.keep_private('archive.wrapped_keys', functions => 'Functions hand a key to callers who may read its archive.');
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
@@ -26785,12 +26570,11 @@ create table public.archive_blobs (
 -- Encrypted bytes can't be compressed.
 alter table public.archive_blobs alter column blob set storage external,
   alter column content_hash set statistics 0, alter column blob set statistics 0;
-comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
-comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
-comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
-comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
-comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour '
-  'later.';
+call identity.describe('public.archive_blobs', 'The encrypted bytes of archives in the store postgres.
+  archive_id: The archive, which is entered after its bytes.
+  content_hash: SHA-256 of the bytes.
+  blob: Version (1 byte), nonce (12), encrypted document, tag (16).
+  stored_at: When they were stored. Bytes that no archive names are collected an hour later.');
 call identity.keep_private('public.archive_blobs', functions => 'Functions store, return and collect bytes.');
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
@@ -26803,15 +26587,15 @@ create table archive.pending_deletions (
   primary key (archive_id, connector)
 );
 alter table archive.pending_deletions alter column content_hash set statistics 0;
-comment on table archive.pending_deletions is 'Bytes in stores outside the database that the job deletes: those of deleted '
-  'archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is '
-  'entered.';
-comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
-comment on column archive.pending_deletions.connector is 'The store that has them.';
-comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
-comment on column archive.pending_deletions.entered_at is 'When the archive was entered, or its bytes were announced. Bytes that '
-  'another archive named before that are its own, and stay.';
-comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
+call identity.describe('archive.pending_deletions', 'Bytes in stores outside the database that the job deletes: those of deleted
+    archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is
+    entered.
+  archive_id: The archive that was deleted, or is to be entered.
+  connector: The store that has them.
+  content_hash: SHA-256 of the bytes.
+  entered_at: When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its own,
+    and stay.
+  due_at: When they may be deleted.');
 call identity.keep_private('archive.pending_deletions',
   functions => 'Functions queue deletions, and take back those of an archive that is entered.');
 -- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
@@ -26859,27 +26643,27 @@ create table archive.prepared_sessions (
   redacted integer not null,
   prepared_at timestamptz not null default clock_timestamp()
 );
-comment on table archive.prepared_sessions is 'Sessions that were filtered and found to be free of secrets, until the bytes are '
-  'stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
 alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
   alter column summary set statistics 0, alter column tags set statistics 0;
-comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
-comment on column archive.prepared_sessions.acting_tenant_id is 'The tenant of the caller.';
-comment on column archive.prepared_sessions.caller is 'Who prepared it, and alone may finish it.';
-comment on column archive.prepared_sessions.acting_user_id is 'The user that the caller acted for.';
-comment on column archive.prepared_sessions.scope is 'The scope it will have.';
-comment on column archive.prepared_sessions.project_id is 'The project it will have.';
-comment on column archive.prepared_sessions.session_key is 'The session id in the document.';
-comment on column archive.prepared_sessions.source_tool is 'The tool that recorded the session.';
-comment on column archive.prepared_sessions.title is 'The first line of the summary, or the session id.';
-comment on column archive.prepared_sessions.summary is 'The summary in the document.';
-comment on column archive.prepared_sessions.started_at is 'When the session began.';
-comment on column archive.prepared_sessions.ended_at is 'When the session ended.';
-comment on column archive.prepared_sessions.message_count is 'How many messages the document has.';
-comment on column archive.prepared_sessions.messages_given is 'How many messages the session was given with.';
-comment on column archive.prepared_sessions.tags is 'Labels.';
-comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
-comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
+call identity.describe('archive.prepared_sessions', 'Sessions that were filtered and found to be free of secrets, until the bytes
+    are stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.
+  archive_id: The id that the archive will have.
+  acting_tenant_id: The tenant of the caller.
+  caller: Who prepared it, and alone may finish it.
+  acting_user_id: The user that the caller acted for.
+  scope: The scope it will have.
+  project_id: The project it will have.
+  session_key: The session id in the document.
+  source_tool: The tool that recorded the session.
+  title: The first line of the summary, or the session id.
+  summary: The summary in the document.
+  started_at: When the session began.
+  ended_at: When the session ended.
+  message_count: How many messages the document has.
+  messages_given: How many messages the session was given with.
+  tags: Labels.
+  redacted: How many secrets were replaced.
+  prepared_at: When it was prepared. An hour later it is removed.');
 call identity.keep_private('archive.prepared_sessions', functions => 'Functions prepare and finish archives.');
 -- Callers have no grant.
 
@@ -27054,18 +26838,15 @@ grant execute on function archive.restore_archive_blob, archive.get_archive_blob
 -- store_session_to_cascade calls finish_session_archive() once the bytes are stored.
 create type public.archived_session as (status text, pointer text, content_hash text, indexed boolean, redacted integer,
   packet_id uuid, findings jsonb, predecessor text);
-comment on type public.archived_session is 'What became of a session that was to be archived.';
-comment on column public.archived_session.status is 'inserted, skipped_dedupe (the same session was archived before) or refused '
-  '(see findings).';
-comment on column public.archived_session.pointer is 'The address of the archive; null if it was refused.';
-comment on column public.archived_session.content_hash is 'SHA-256 of the encrypted bytes, in hexadecimal digits.';
-comment on column public.archived_session.indexed is 'True if searches find it.';
-comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
-comment on column public.archived_session.packet_id is 'The memory of kind session.';
-comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing '
-  'does.';
-comment on column public.archived_session.predecessor is 'The pointer of the archive of the same session from before it was '
-  'resumed; null if there is none.';
+call identity.describe('public.archived_session', 'What became of a session that was to be archived.
+  status: inserted, skipped_dedupe (the same session was archived before) or refused (see findings).
+  pointer: The address of the archive; null if it was refused.
+  content_hash: SHA-256 of the encrypted bytes, in hexadecimal digits.
+  indexed: True if searches find it.
+  redacted: How many secrets and personal data were replaced.
+  packet_id: The memory of kind session.
+  findings: Pattern and path of everything that looks like a secret; null if nothing does.
+  predecessor: The pointer of the archive of the same session from before it was resumed; null if there is none.');
 
 create function archive.find_archived(archive_id uuid, fingerprints bytea[]) returns public.archived_session
 language plpgsql stable security definer set search_path = '' as $$
@@ -27638,20 +27419,17 @@ create table public.storage_prices (
     and (per_object_once is null or per_object_once between 0 and 1000000)),
   constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
 );
-comment on table public.storage_prices is 'What storage costs a tenant, by connector and day. The newest row of a connector that '
-  'is not in the future is its price. None is built in. set_storage_price() writes this table.';
-comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
-comment on column public.storage_prices.connector is 'The kind of store: postgres, file, s3, http, or a name of the tenant''s '
-  'own.';
-comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
-comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
-comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
-comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: none, if '
-  'per_object_once is set.';
-comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: none, if '
-  'per_gb_once is set.';
-comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
-comment on column public.storage_prices.updated_at is 'When the row was last changed.';
+call identity.describe('public.storage_prices', 'What storage costs a tenant, by connector and day. The newest row of a connector
+    that is not in the future is its price. None is built in. set_storage_price() writes this table.
+  tenant_id: The tenant that pays the price.
+  connector: The kind of store: postgres, file, s3, http, or a name of the tenant''s own.
+  priced_on: The day from which the price holds.
+  currency: The code of the currency, such as EUR, USD or LUME.
+  per_gb_month: The price of keeping 10^9 bytes for a month. Null: unknown.
+  per_gb_once: The price of storing 10^9 bytes once, such as transfer. Null: none, if per_object_once is set.
+  per_object_once: The price of storing one object, whatever its size. Null: none, if per_gb_once is set.
+  price_list: Where the price is from, such as the address of a page.
+  updated_at: When the row was last changed.');
 call identity.protect_tenant_rows('public.storage_prices', readers => 'Every caller in the tenant may read what storage costs.',
   writers => 'set_storage_price() writes prices.');
 grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
@@ -27716,18 +27494,16 @@ grant execute on function public.set_storage_price to l9_admin, l9_platform_admi
 -- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new archive.
 create type public.storage_cost_estimate as (bytes bigint, redundancy integer, connector text, one_off_cost numeric,
   monthly_cost numeric, currency text, price public.storage_prices, reason text, disclaimer text);
-comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
-comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
-comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
-comment on column public.storage_cost_estimate.connector is 'The kind of store.';
-comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
-comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see '
-  'reason.';
-comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
-comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and price list. Null: there is '
-  'none.';
-comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
-comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
+call identity.describe('public.storage_cost_estimate', 'What it would cost to store and keep some bytes.
+  bytes: The size of one copy.
+  redundancy: How many copies are kept.
+  connector: The kind of store.
+  one_off_cost: The cost of storing all copies once. Null: unknown, see reason.
+  monthly_cost: The cost of keeping all copies for a month. Null: unknown, see reason.
+  currency: The currency of both costs.
+  price: The price that was used, with its day and price list. Null: there is none.
+  reason: Why a cost is null. Null: both are known.
+  disclaimer: What the estimate does not cover.');
 
 -- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are missing.
 create function public.estimate_storage_cost(
@@ -27812,12 +27588,11 @@ create table views.memory_view_refreshes (
   seconds double precision,
   xid xid8
 );
-comment on table views.memory_view_refreshes is 'Time of the last refresh of each materialized view.';
-comment on column views.memory_view_refreshes.view_name is 'Name of the view, in schema views.';
-comment on column views.memory_view_refreshes.refreshed_at is 'The view shows the state at this time. Null: it was never '
-  'refreshed and is empty.';
-comment on column views.memory_view_refreshes.seconds is 'Duration of the refresh in seconds.';
-comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing the view now; null if none is.';
+call identity.describe('views.memory_view_refreshes', 'Time of the last refresh of each materialized view.
+  view_name: Name of the view, in schema views.
+  refreshed_at: The view shows the state at this time. Null: it was never refreshed and is empty.
+  seconds: Duration of the refresh in seconds.
+  xid: The transaction that is refreshing the view now; null if none is.');
 call identity.keep_private('views.memory_view_refreshes', functions => 'Only refresh_memory_views() writes the table.');
 -- There are no grants, because a role that could write the table could read as much as a refresh does.
 
@@ -27915,26 +27690,22 @@ from (
 where r.place <= 100;
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
-  'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
-comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
-comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last '
-  'refresh.';
-comment on column views.mv_agent_recent_important.combined_score is 'Importance and recency together, from 0 to 1: '
-  'views.combined_score_of_memory().';
-comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, '
-  'user, project and scope; the first is 1.';
+call identity.describe('views.mv_agent_recent_important', 'The 100 memories of the last 30 days with the highest combined score of
+    each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.
+  agent_id: Agent that wrote the memory: its creator.
+  access_count: How often the memory had been found or read at the last refresh.
+  combined_score: Importance and recency together, from 0 to 1: views.combined_score_of_memory().
+  place: Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.');
 revoke all on views.mv_agent_recent_important from public;
 
 create type public.important_memory as (
   agent_id text, importance_score real, access_count bigint, combined_score real, memory public.packet_store);
-comment on type public.important_memory is 'An important memory.';
-comment on column public.important_memory.agent_id is 'Agent that wrote the memory: its creator.';
-comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
-comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
-comment on column public.important_memory.combined_score is 'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency '
-  '(1 at once, halved every ten days).';
-comment on column public.important_memory.memory is 'The memory in its current state.';
+call identity.describe('public.important_memory', 'An important memory.
+  agent_id: Agent that wrote the memory: its creator.
+  importance_score: Importance at the last refresh, from 0 to 1.
+  access_count: How often the memory had been found or read at the last refresh.
+  combined_score: At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).
+  memory: The memory in its current state.');
 
 -- The view proposes ids, whose owners and scopes may be a day old; each is joined to its memory, and the present row
 -- decides whether the caller may see it.
@@ -27987,18 +27758,17 @@ revoke all on views.mv_entity_graph from public;
 create type public.entity_graph_edge as (relationship public.entity_relationships, total_mentions bigint,
   max_confidence double precision, avg_confidence double precision, relationship_count integer, last_seen timestamptz,
   source_degree integer, target_degree integer);
-comment on type public.entity_graph_edge is 'A relation of two entities, summed up over the projects, scopes and owners whose '
-  'relations the caller may read. Each project and scope has a relation of its own.';
-comment on column public.entity_graph_edge.relationship is 'The relation in its current state: of the summed-up ones, that of '
-  'highest confidence.';
-comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
-comment on column public.entity_graph_edge.max_confidence is 'The highest confidence of them at the last refresh.';
-comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
-comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
-comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
-comment on column public.entity_graph_edge.source_degree is 'Number of different relations of the source, in both directions, '
-  'that the caller may read; with project_id those of that project.';
-comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
+call identity.describe('public.entity_graph_edge', 'A relation of two entities, summed up over the projects, scopes and owners
+    whose relations the caller may read. Each project and scope has a relation of its own.
+  relationship: The relation in its current state: of the summed-up ones, that of highest confidence.
+  total_mentions: How often they had been stated at the last refresh.
+  max_confidence: The highest confidence of them at the last refresh.
+  avg_confidence: Their average confidence at the last refresh.
+  relationship_count: Number of relations that are summed up.
+  last_seen: When one of them was last stated, at the last refresh.
+  source_degree: Number of different relations of the source, in both directions, that the caller may read; with project_id those
+    of that project.
+  target_degree: The same number for the target.');
 
 -- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
 -- and only then is the list cut to k.
@@ -28066,19 +27836,17 @@ select f.fact_id, f.confidence, f.supporting_packet_count, f.agent_count, f.cont
 from public.knowledge_facts f where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_high_confidence_facts is 'Current facts with a confidence of at least 0.6 that fewer than '
-  '3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
-comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
-comment on column views.mv_high_confidence_facts.combined_score is 'Confidence and support together, from 0 to 1: '
-  'views.combined_score_of_fact().';
+call identity.describe('views.mv_high_confidence_facts', 'Current facts with a confidence of at least 0.6 that fewer than 3 agents
+    contradict: ids and numbers. high_confidence_facts() reads it.
+  access_count: How often the fact had been found at the last refresh.
+  combined_score: Confidence and support together, from 0 to 1: views.combined_score_of_fact().');
 revoke all on views.mv_high_confidence_facts from public;
 
 create type public.high_confidence_fact as (access_count bigint, combined_score real, fact public.knowledge_facts);
-comment on type public.high_confidence_fact is 'A fact of high confidence.';
-comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
-comment on column public.high_confidence_fact.combined_score is 'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × '
-  'support (1 - 1 / n for n agents).';
-comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
+call identity.describe('public.high_confidence_fact', 'A fact of high confidence.
+  access_count: How often the fact had been found at the last refresh.
+  combined_score: At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).
+  fact: The fact in its current state.');
 
 -- The view proposes ids; each is joined to its fact as it is now, which must still meet the conditions of the view
 -- and be readable for the caller.
@@ -28129,17 +27897,15 @@ from public.reflection_store r
 where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
-comment on materialized view views.mv_recurring_lessons is 'Reflections that were stored more than once or are of type pattern, '
-  'with their weights: ids and numbers. recurring_lessons() reads it.';
-comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + '
-  'ln(agent_count).';
+call identity.describe('views.mv_recurring_lessons', 'Reflections that were stored more than once or are of type pattern, with
+    their weights: ids and numbers. recurring_lessons() reads it.
+  weight: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).');
 revoke all on views.mv_recurring_lessons from public;
 
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
-comment on type public.recurring_lesson is 'A recurring lesson.';
-comment on column public.recurring_lesson.weight is 'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, '
-  'times 1 + ln(agent_count).';
-comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
+call identity.describe('public.recurring_lesson', 'A recurring lesson.
+  weight: At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).
+  reflection: The lesson in its current state.');
 
 -- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the caller.
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
@@ -28186,13 +27952,12 @@ revoke all on views.mv_reflection_patterns from public;
 
 create type public.reflection_pattern as (
   reflection_type text, count integer, avg_confidence double precision, all_tags text[], latest timestamptz);
-comment on type public.reflection_pattern is 'Statistics of the reflections of one type.';
-comment on column public.reflection_pattern.reflection_type is 'The type, such as lesson or failure.';
-comment on column public.reflection_pattern.count is 'Number of its reflections that the caller may read.';
-comment on column public.reflection_pattern.avg_confidence is 'The average of their confidence at the last refresh.';
-comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the '
-  'alphabet.';
-comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
+call identity.describe('public.reflection_pattern', 'Statistics of the reflections of one type.
+  reflection_type: The type, such as lesson or failure.
+  count: Number of its reflections that the caller may read.
+  avg_confidence: The average of their confidence at the last refresh.
+  all_tags: All tags that their memories have now, each once, in the order of the alphabet.
+  latest: When one of them was last stored, at the last refresh.');
 
 -- Counts over the lessons that this caller may read. Tags are read from the memories as they are now, because a
 -- stored list would outlive an erasure.
@@ -28294,12 +28059,11 @@ grant execute on procedure public.refresh_memory_views to l9_admin, l9_platform_
 -- How old the materialized views are. Callers ask over GraphQL and psql, and DBAs when the daily refresh is in doubt.
 create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision,
   seconds double precision);
-comment on type public.memory_view_status is 'Age of a materialized view.';
-comment on column public.memory_view_status.view_name is 'Name of the view.';
-comment on column public.memory_view_status.refreshed_at is 'The view shows the state at this time. Null: it was never '
-  'refreshed.';
-comment on column public.memory_view_status.age_seconds is 'Seconds since the last refresh.';
-comment on column public.memory_view_status.seconds is 'Duration of the refresh in seconds.';
+call identity.describe('public.memory_view_status', 'Age of a materialized view.
+  view_name: Name of the view.
+  refreshed_at: The view shows the state at this time. Null: it was never refreshed.
+  age_seconds: Seconds since the last refresh.
+  seconds: Duration of the refresh in seconds.');
 
 create function public.memory_views_status() returns setof public.memory_view_status
 language sql stable security definer set search_path = ''
@@ -28344,53 +28108,46 @@ left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.
 left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id
 left join public.entity_relationships r on a.target_type = 'relationship' and r.relationship_id = a.target_id
 left join public.session_archives s on a.target_type = 'archive' and s.archive_id = a.target_id;
-comment on view public.memory_access_log is 'Which agent saw which memory, fact, relationship or archive, when, for which query, '
-  'and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, '
-  'importance.memory_access_log, is append-only.';
-comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'The type of the target: memory, fact, relationship or archive. '
-  'Lessons and summaries are memories.';
-comment on column public.memory_access_log.target_id is 'The id of the target, which may have been deleted since.';
-comment on column public.memory_access_log.agent_id is 'The caller.';
-comment on column public.memory_access_log.access_context is 'search if the target was among the hits of a search; get if it was '
-  'read in full.';
-comment on column public.memory_access_log.query_text is 'The text of the query. Admins see it if the tenant keeps query texts '
-  '(set_query_text_audit) and it was not erased.';
-comment on column public.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1; null if the access was not a '
-  'search.';
-comment on column public.memory_access_log.was_useful is 'True if the agent reported that it helped; null if it gave no '
-  'feedback.';
-comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
-comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
-comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
-comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
-comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
-comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
-comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
-comment on column public.memory_access_log.correlation_id is 'The correlation id of the target, as far as the reader may read '
-  'it.';
-comment on column public.memory_access_log.session_id is 'The session of the target, as far as the reader may read it.';
-comment on column public.memory_access_log.trace_id is 'The trace of the target, as far as the reader may read it.';
+call identity.describe('public.memory_access_log', 'Which agent saw which memory, fact, relationship or archive, when, for which
+    query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table,
+    importance.memory_access_log, is append-only.
+  access_id: The id to pass to record_feedback. UUID version 7.
+  target_type: The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.
+  target_id: The id of the target, which may have been deleted since.
+  agent_id: The caller.
+  access_context: search if the target was among the hits of a search; get if it was read in full.
+  query_text: The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.
+  relevance_score: The score of the hit, from 0 to 1; null if the access was not a search.
+  was_useful: True if the agent reported that it helped; null if it gave no feedback.
+  feedback_reason: The reason for the feedback, in the agent''s words.
+  accessed_at: The time of the access, to the millisecond.
+  tenant_id: The tenant of the caller.
+  org_id: The org that the caller acted for.
+  user_id: The user that the caller acted for.
+  project_id: The project of the target at the time of the access.
+  scope: The scope of the target at the time of the access.
+  correlation_id: The correlation id of the target, as far as the reader may read it.
+  session_id: The session of the target, as far as the reader may read it.
+  trace_id: The trace of the target, as far as the reader may read it.');
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 300-views/085-access-log-view.sql
 --! Included 300-views/090-trace-of.sql
 -- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
 create type public.trace_step as (occurred_at timestamptz, table_name text, row_id uuid, packet_id uuid, what text, creator text,
   project_id text, scope text, correlation_id text, session_id text);
-comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one or '
-  'to a fact from one.';
-comment on column public.trace_step.occurred_at is 'When the row was written.';
-comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
-comment on column public.trace_step.row_id is 'The key of the row.';
-comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was '
-  'accessed, itself or by its fact.';
-comment on column public.trace_step.what is 'The kind of memory, the type of event, vector, relationship, entity, reflection or '
-  'summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
-comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
-comment on column public.trace_step.project_id is 'The project of the row.';
-comment on column public.trace_step.scope is 'The scope of the row.';
-comment on column public.trace_step.correlation_id is 'The correlation id of the memory.';
-comment on column public.trace_step.session_id is 'The session of the memory.';
+call identity.describe('public.trace_step', 'One row that belongs to a trace: a memory, a row derived from one, or an access to
+    one or to a fact from one.
+  occurred_at: When the row was written.
+  table_name: The table or view of the row, such as packet_store or knowledge_facts.
+  row_id: The key of the row.
+  packet_id: The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.
+  what: The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome,
+    the tool that recorded an archived session, or the way of access.
+  creator: Who wrote the row or, for an access, the caller; null for a vector.
+  project_id: The project of the row.
+  scope: The scope of the row.
+  correlation_id: The correlation id of the memory.
+  session_id: The session of the memory.');
 
 -- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
 -- order is that of writing over all tables.
@@ -28667,19 +28424,17 @@ select
   a.occurred_at as ts,
   a.occurred_at as created_at
 from public.audit_log a;
-comment on view cortex.event_audit is 'The audit log as the older system''s table event_audit: what was done to which row, by '
-  'whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.';
-comment on column cortex.event_audit.id is 'The row of audit_log.';
-comment on column cortex.event_audit.entity_type is 'The table that was changed or read; packet_store holds memories of all '
-  'kinds.';
-comment on column cortex.event_audit.entity_id is 'The row that was changed or read; null if there were several (change names '
-  'their ids) or none.';
-comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
-comment on column cortex.event_audit.actor is 'The actor that did it.';
-comment on column cortex.event_audit.change is 'What is known of it, without contents: the kind of a memory, its former scope or '
-  'project, filters, counts and ids, and status.';
-comment on column cortex.event_audit.ts is 'When it happened.';
-comment on column cortex.event_audit.created_at is 'When it happened.';
+call identity.describe('cortex.event_audit', 'The audit log as the older system''s table event_audit: what was done to which row,
+    by whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.
+  id: The row of audit_log.
+  entity_type: The table that was changed or read; packet_store holds memories of all kinds.
+  entity_id: The row that was changed or read; null if there were several (change names their ids) or none.
+  operation: INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.
+  actor: The actor that did it.
+  change: What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and ids, and
+    status.
+  ts: When it happened.
+  created_at: When it happened.');
 grant select on cortex.event_audit to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, as on audit_log: rows about other callers would reveal what it must not know.
 --! EndIncluded 300-views/130-cortex.sql
@@ -28795,22 +28550,20 @@ create table public.memory_tombstones (
 alter table public.memory_tombstones alter column reason set statistics 0;
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
-comment on table public.memory_tombstones is 'Erased memories: that they existed, who owned them and who erased them. A '
-  'tombstone holds nothing of the content.';
-comment on column public.memory_tombstones.packet_id is 'The id that the memory had. The audit log has it too.';
-comment on column public.memory_tombstones.erasure_id is 'The erasure: all memories erased by one call have the same. UUID '
-  'version 7.';
-comment on column public.memory_tombstones.tenant_id is 'The tenant that owned the memory.';
-comment on column public.memory_tombstones.org_id is 'The org that owned the memory, or null.';
-comment on column public.memory_tombstones.user_id is 'The user who owned the memory, or null.';
-comment on column public.memory_tombstones.project_id is 'The project of the memory, or null.';
-comment on column public.memory_tombstones.scope is 'The scope of the memory.';
-comment on column public.memory_tombstones.packet_type is 'The kind of the memory.';
-comment on column public.memory_tombstones.creator is 'The creator that wrote the memory last.';
-comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it, without secrets: at most '
-  '200 bytes.';
-comment on column public.memory_tombstones.erased_by is 'The caller that erased the memory.';
-comment on column public.memory_tombstones.erased_at is 'The time of the erasure.';
+call identity.describe('public.memory_tombstones', 'Erased memories: that they existed, who owned them and who erased them. A
+    tombstone holds nothing of the content.
+  packet_id: The id that the memory had. The audit log has it too.
+  erasure_id: The erasure: all memories erased by one call have the same. UUID version 7.
+  tenant_id: The tenant that owned the memory.
+  org_id: The org that owned the memory, or null.
+  user_id: The user who owned the memory, or null.
+  project_id: The project of the memory, or null.
+  scope: The scope of the memory.
+  packet_type: The kind of the memory.
+  creator: The creator that wrote the memory last.
+  reason: The reason for the erasure as its caller gave it, without secrets: at most 200 bytes.
+  erased_by: The caller that erased the memory.
+  erased_at: The time of the erasure.');
 
 call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
 alter policy scope_access on public.memory_tombstones using (false);
@@ -29019,11 +28772,10 @@ comment on function forgetting.erase_user is 'Replaces the name of a user, who i
 --! Included 310-forgetting/080-erase-marked.sql
 -- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call erase_marked().
 create type public.erasure as (erasure_id uuid, memories integer, removed jsonb);
-comment on type public.erasure is 'The result of an erasure.';
-comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
-comment on column public.erasure.memories is 'The number of memories that were erased, including those derived from them.';
-comment on column public.erasure.removed is 'The number of rows removed of each sort: memories, versions, vectors, query_texts, '
-  'feedback …';
+call identity.describe('public.erasure', 'The result of an erasure.
+  erasure_id: The id that the tombstones and audit rows of this erasure have.
+  memories: The number of memories that were erased, including those derived from them.
+  removed: The number of rows removed of each sort: memories, versions, vectors, query_texts, feedback …');
 
 create function forgetting.check_erasure_reason(reason text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -29141,21 +28893,21 @@ grant execute on function public.erase_subject to l9_agent, l9_admin, l9_platfor
 -- Looks for credentials in what is stored already, one page of one table at a time. Administrators call
 -- scan_for_secrets(), as the command l9-memory scan does, until its cursor is null.
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
-comment on type public.stored_secret is 'A secret in a stored row, without its text.';
-comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, '
-  'or of the memory that was saved under an idempotency key.';
-comment on column public.stored_secret.field is 'The column and, in a document, the path.';
-comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
-comment on column public.stored_secret.line is 'The line of the text that it begins in, from 1.';
-comment on column public.stored_secret."column" is 'The character of that line with which it begins, from 1.';
+call identity.describe('public.stored_secret', 'A secret in a stored row, without its text.
+  table_name: The table of the row.
+  row_id: The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an
+    idempotency key.
+  field: The column and, in a document, the path.
+  pattern: The name of the pattern, as in secret_patterns.
+  line: The line of the text that it begins in, from 1.
+  column: The character of that line with which it begins, from 1.');
 
 create type public.secret_scan as (rows_scanned integer, table_name text, cursor text, findings public.stored_secret[]);
-comment on type public.secret_scan is 'What one step of a scan found.';
-comment on column public.secret_scan.rows_scanned is 'How many rows this step compared with the patterns.';
-comment on column public.secret_scan.table_name is 'The table that this step scanned.';
-comment on column public.secret_scan.cursor is 'Where the next step goes on; null after the last one.';
-comment on column public.secret_scan.findings is 'The secrets of these rows.';
+call identity.describe('public.secret_scan', 'What one step of a scan found.
+  rows_scanned: How many rows this step compared with the patterns.
+  table_name: The table that this step scanned.
+  cursor: Where the next step goes on; null after the last one.
+  findings: The secrets of these rows.');
 
 create function secrets.guarded_tables() returns table (table_name text, guarded regclass, key_column name, columns name[])
 language sql stable set search_path = ''

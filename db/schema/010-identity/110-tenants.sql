@@ -17,17 +17,15 @@ create table public.tenants (
   constraint tenant_call_limits_in_range check (
     identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute))
 );
-comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
-comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
-comment on column public.tenants.created_at is 'When the tenant was created.';
-comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
-comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
-comment on column public.tenants.audits_query_text is 'If true, the texts of searches are kept in audit_query_texts; audit_log '
-  'always keeps only their hashes.';
-comment on column public.tenants.reads_per_minute is 'How many reads a minute the gateway admits from all callers of the tenant '
-  'together. Further ones get L9RAT.';
-comment on column public.tenants.writes_per_minute is 'How many writes a minute the gateway admits from all callers of the '
-  'tenant together. Further ones get L9RAT.';
+call identity.describe('public.tenants', 'Top-level owner. Nothing is shared between tenants.
+  tenant_id: Id, as in the claim tenant_id.
+  created_at: When the tenant was created.
+  name: Unique name: lower-case letters, digits, - and _.
+  is_active: If false, no caller of this tenant has an identity, whatever its token says.
+  audits_query_text: If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.
+  reads_per_minute: How many reads a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.
+  writes_per_minute: How many writes a minute the gateway admits from all callers of the tenant together. Further ones get
+    L9RAT.');
 
 create trigger _600_active_actors after insert or update or delete on public.tenants
   for each row execute function identity.tg__refresh_active_actors();

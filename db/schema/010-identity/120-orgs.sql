@@ -13,13 +13,13 @@ create table public.orgs (
   constraint org_name_unique unique (tenant_id, name),
   constraint org_name_plain check (identity.is_display_name(name, 200))
 );
-comment on table public.orgs is 'Organisations of a tenant. A token may name an org that is not registered here, because an '
-  'identity provider may manage orgs; a registered org must be active.';
-comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
-comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
-comment on column public.orgs.name is 'Display name, unique in the tenant.';
-comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
-comment on column public.orgs.created_at is 'When the org was registered.';
+call identity.describe('public.orgs', 'Organisations of a tenant. A token may name an org that is not registered here, because an
+    identity provider may manage orgs; a registered org must be active.
+  tenant_id: Tenant that the org belongs to.
+  org_id: Id, as in the claim org_id.
+  name: Display name, unique in the tenant.
+  is_active: If false, a caller that claims this org has no identity, whatever its token says.
+  created_at: When the org was registered.');
 
 alter table public.orgs enable row level security, force row level security;
 

@@ -17,14 +17,14 @@ create index users_org_idx on public.users (tenant_id, org_id);
 
 -- The planner's statistics would keep sampled names after their erasure.
 alter table public.users alter column name set statistics 0;
-comment on table public.users is 'Users of a tenant. A token may name a user that is not registered here; a registered user must '
-  'be active, and its claim must come with the claim of its org.';
-comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
-comment on column public.users.user_id is 'Id, as in the claim user_id.';
-comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
-comment on column public.users.name is 'Display name.';
-comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
-comment on column public.users.created_at is 'When the user was registered.';
+call identity.describe('public.users', 'Users of a tenant. A token may name a user that is not registered here; a registered user
+    must be active, and its claim must come with the claim of its org.
+  tenant_id: Tenant that the user belongs to.
+  user_id: Id, as in the claim user_id.
+  org_id: Org that the user belongs to. Null: no fixed org; any org in the token is accepted.
+  name: Display name.
+  is_active: If false, a caller that claims this user has no identity, whatever its token says.
+  created_at: When the user was registered.');
 
 alter table public.users enable row level security, force row level security;
 

@@ -11,16 +11,15 @@ create table public.scopes (
   primary key (tenant_id, scope),
   constraint scope_name_plain check (identity.is_identifier(scope))
 );
-comment on table public.scopes is 'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and '
-  'global are built in, and a tenant can add its own.';
-comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
-comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
-comment on column public.scopes.description is 'Purpose of the scope.';
-comment on column public.scopes.is_active is 'If false, no caller can read or write the scope until it is reactivated. Its '
-  'memories are kept.';
-comment on column public.scopes.created_at is 'When the scope was registered.';
-comment on column public.scopes.is_project_scoped is 'True: each memory of this scope belongs to a project. False: its memories '
-  'belong to no project, and their project_id is null.';
+call identity.describe('public.scopes', 'Scopes decide who can see a memory; its author does not. The scopes developer, l-private
+    and global are built in, and a tenant can add its own.
+  tenant_id: Tenant that the scope belongs to.
+  scope: Name: lower-case letters, digits, - and _.
+  description: Purpose of the scope.
+  is_active: If false, no caller can read or write the scope until it is reactivated. Its memories are kept.
+  created_at: When the scope was registered.
+  is_project_scoped: True: each memory of this scope belongs to a project. False: its memories belong to no project, and their
+    project_id is null.');
 
 create trigger _600_active_actors after insert or update or delete on public.scopes
   for each row execute function identity.tg__refresh_active_actors();

@@ -39,37 +39,36 @@ create table public.actors (
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
 );
-comment on table public.actors is 'The agents known to the system. The claims of a token are limited by its actor''s row: the '
-  'effective scopes are those that are both claimed and registered here.';
-comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
-comment on column public.actors.created_at is 'When the actor was registered.';
-comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
-comment on column public.actors.creator is 'Written to metadata.creator of every memory that this actor saves; the actor owns '
-  'the memories that carry it. It never changes, and no other actor can take it.';
-comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
-comment on column public.actors.agent is 'Written to metadata.agent of every memory that this actor saves.';
-comment on column public.actors.role is 'The only database role under which this caller has an identity. A session as l9_agent '
-  'that claims to be L has none.';
-comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
-comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
-comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
-comment on column public.actors.reads_per_minute is 'How many reads a minute the gateway admits from each key of this actor, and '
-  'from each user it acts for. Further ones get L9RAT.';
-comment on column public.actors.writes_per_minute is 'How many writes a minute the gateway admits from each key of this actor, '
-  'and from each user it acts for. Further ones get L9RAT.';
-comment on column public.actors.max_importance is 'The upper bound of importance for the memories that the actor writes, from 0 '
-  'to 1. A greater value counts as this one. Null means the default of its role: 0.5 for an agent, 1 for others.';
-comment on column public.actors.max_confidence is 'The upper bound of confidence for the facts and relations that the actor '
-  'states, from 0 to 1. A greater value counts as this one. Null means the default of its role: 0.8 for an agent, 1 for others.';
-comment on column public.actors.max_lesson_confidence is 'The upper bound of confidence for the lessons that the actor writes, '
-  'from 0 to 1. A greater value counts as this one. Null means the default of its role: 0.7 for an agent, 1 for others.';
-comment on column public.actors.max_priority is 'The highest priority for the lessons that the actor writes. A higher one counts '
-  'as this one. Null means the default of its role: medium for an agent, critical for others.';
-comment on column public.actors.login is 'Database login whose sessions are always this actor, whatever claims they set. Null: '
-  'none. The login l9_gateway and its members cannot be bound, because their claims are trusted.';
-comment on column public.actors.default_project is 'Project of what the actor saves without naming one, if neither its key, its '
-  'token nor its working copy has a default; null: none.';
-comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
+call identity.describe('public.actors', 'The agents known to the system. The claims of a token are limited by its actor''s row:
+    the effective scopes are those that are both claimed and registered here.
+  tenant_id: Tenant that the actor belongs to.
+  created_at: When the actor was registered.
+  caller: Name that the claim `caller` of a token, or an API key, stands for, such as L or C.
+  creator: Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never
+    changes, and no other actor can take it.
+  source: Written to metadata.source of every memory that this actor saves.
+  agent: Written to metadata.agent of every memory that this actor saves.
+  role: The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.
+  readable_scopes: Scopes that the actor can read; {*} means every scope of the tenant.
+  writable_scopes: Scopes that the actor can write; {*} means every scope of the tenant.
+  can_clean_up: True if the actor can delete expired memories.
+  reads_per_minute: How many reads a minute the gateway admits from each key of this actor, and from each user it acts for.
+    Further ones get L9RAT.
+  writes_per_minute: How many writes a minute the gateway admits from each key of this actor, and from each user it acts for.
+    Further ones get L9RAT.
+  max_importance: The upper bound of importance for the memories that the actor writes, from 0 to 1. A greater value counts as
+    this one. Null means the default of its role: 0.5 for an agent, 1 for others.
+  max_confidence: The upper bound of confidence for the facts and relations that the actor states, from 0 to 1. A greater value
+    counts as this one. Null means the default of its role: 0.8 for an agent, 1 for others.
+  max_lesson_confidence: The upper bound of confidence for the lessons that the actor writes, from 0 to 1. A greater value counts
+    as this one. Null means the default of its role: 0.7 for an agent, 1 for others.
+  max_priority: The highest priority for the lessons that the actor writes. A higher one counts as this one. Null means the
+    default of its role: medium for an agent, critical for others.
+  login: Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its
+    members cannot be bound, because their claims are trusted.
+  default_project: Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a
+    default; null: none.
+  is_active: If false, the next request of this actor fails, whatever its token says.');
 
 create trigger _600_active_actors after insert or update or delete on public.actors
   for each row execute function identity.tg__refresh_active_actors();

@@ -30,24 +30,22 @@ create table public.api_keys (
 );
 
 create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
-comment on table public.api_keys is 'MCP keys that are stored in the database: the actor that each key stands for, and the '
-  'limits of the key. The keys themselves are not stored.';
-comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
-comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
-comment on column public.api_keys.name is 'Purpose of the key, for people.';
-comment on column public.api_keys.caller is 'Actor that the key stands for.';
-comment on column public.api_keys.org_id is 'Org that the key acts for, or null.';
-comment on column public.api_keys.user_id is 'User that the key acts for, or null.';
-comment on column public.api_keys.scopes is 'Limits the key to these scopes of its caller. Null: all of them.';
-comment on column public.api_keys.projects is 'Limits the key to these projects. Null: all projects.';
-comment on column public.api_keys.default_project is 'Project of what is saved with the key without naming one; null: its only '
-  'project, if it has just one.';
-comment on column public.api_keys.tool_sets is 'Limits the key to the tools of these sets: core, knowledge, archive, admin. '
-  'Null: all tools.';
-comment on column public.api_keys.created_at is 'When the key was created.';
-comment on column public.api_keys.created_by is 'Caller that created the key, or db:<role>.';
-comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
-comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
+call identity.describe('public.api_keys', 'MCP keys that are stored in the database: the actor that each key stands for, and the
+    limits of the key. The keys themselves are not stored.
+  key_id: Id, the argument of revoke_api_key().
+  tenant_id: Tenant of the key''s caller.
+  name: Purpose of the key, for people.
+  caller: Actor that the key stands for.
+  org_id: Org that the key acts for, or null.
+  user_id: User that the key acts for, or null.
+  scopes: Limits the key to these scopes of its caller. Null: all of them.
+  projects: Limits the key to these projects. Null: all projects.
+  default_project: Project of what is saved with the key without naming one; null: its only project, if it has just one.
+  tool_sets: Limits the key to the tools of these sets: core, knowledge, archive, admin. Null: all tools.
+  created_at: When the key was created.
+  created_by: Caller that created the key, or db:<role>.
+  expires_at: The key is refused from this time on. Null: it does not expire.
+  revoked_at: When the key was revoked. Null: it is not revoked.');
 
 alter table public.api_keys enable row level security, force row level security;
 

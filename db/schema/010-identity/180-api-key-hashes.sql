@@ -7,9 +7,9 @@ create table identity.api_key_hashes (
   constraint api_key_hash_unique unique (hash),
   constraint api_key_hash_sha256 check (octet_length(hash) = 32)
 );
-comment on table identity.api_key_hashes is 'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither '
-  'guessed nor reversed.';
-comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
+call identity.describe('identity.api_key_hashes', 'SHA-256 of each API key. A key holds 256 random bits, so its hash can be
+    neither guessed nor reversed.
+  hash: SHA-256 of the key as it was shown on creation.');
 
 alter table identity.api_key_hashes enable row level security, force row level security;
 

@@ -38,36 +38,30 @@ alter table public.audit_log alter column details set statistics 0;
 create index audit_log_xid_idx on public.audit_log (xid);
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
-comment on table public.audit_log is 'What each caller did, and what was refused. Append-only for every role, its owner '
-  'included. Admins read the rows of their tenant. One partition per month.';
-comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
-comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
-comment on column public.audit_log.xid is 'Transaction that wrote the row. Rows are sealed in this order, once no earlier '
-  'transaction is still in flight.';
-comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
-comment on column public.audit_log.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. '
-  'DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
-comment on column public.audit_log.table_name is 'Table that was affected or read.';
-comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
-comment on column public.audit_log.project_id is 'Project of that row, or the project that was asked for or that the caller''s '
-  'claims are limited to. Null if there are several.';
-comment on column public.audit_log.scope is 'Scope of that row, or the scope that was asked for or that is the caller''s only '
-  'one. Null if there are several.';
-comment on column public.audit_log.caller is 'Actor that did it; db:<role> for work that no actor asked for, such as a '
-  'migration.';
-comment on column public.audit_log.creator is 'Creator name of the actor at that time.';
-comment on column public.audit_log.source is 'Source of the actor at that time.';
-comment on column public.audit_log.tool_name is 'Tool, mutation or query; sql for a database session.';
-comment on column public.audit_log.correlation_id is 'The caller''s own reference: of its call (the header X-Correlation-Id), '
-  'else of the memory that it wrote.';
-comment on column public.audit_log.session_id is 'The session of the call, else of the memory that it wrote.';
-comment on column public.audit_log.trace_id is 'The trace of the call (its claim, else the header traceparent), else of the '
-  'memory that it wrote.';
-comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
-comment on column public.audit_log.details is 'Always holds caller, creator, source and tool_name, org_id and user_id if the '
-  'caller acted for them, and correlation_id, session_id and trace_id if they are known; then ids, filters and counts. It never '
-  'holds contents.';
+call identity.describe('public.audit_log', 'What each caller did, and what was refused. Append-only for every role, its owner
+    included. Admins read the rows of their tenant. One partition per month.
+  audit_id: Id, a UUID version 7: it sorts by time.
+  occurred_at: When it happened, by the clock of the database.
+  xid: Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.
+  tenant_id: Tenant of the row that was affected, or of the caller.
+  operation: INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused
+    before its operation was known, that had no identity, or that GraphQL refused.
+  table_name: Table that was affected or read.
+  row_id: Row that was affected or read, if it was a single one.
+  project_id: Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there
+    are several.
+  scope: Scope of that row, or the scope that was asked for or that is the caller''s only one. Null if there are several.
+  caller: Actor that did it; db:<role> for work that no actor asked for, such as a migration.
+  creator: Creator name of the actor at that time.
+  source: Source of the actor at that time.
+  tool_name: Tool, mutation or query; sql for a database session.
+  correlation_id: The caller''s own reference: of its call (the header X-Correlation-Id), else of the memory that it wrote.
+  session_id: The session of the call, else of the memory that it wrote.
+  trace_id: The trace of the call (its claim, else the header traceparent), else of the memory that it wrote.
+  status: success or error.
+  sqlstate: Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.
+  details: Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and
+    correlation_id, session_id and trace_id if they are known; then ids, filters and counts. It never holds contents.');
 
 create trigger _200_append_only before update or delete or truncate on public.audit_log
   for each statement execute function l9_guard.tg_append_only();

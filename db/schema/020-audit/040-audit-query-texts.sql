@@ -14,14 +14,14 @@ create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, 
 
 -- The planner's statistics would keep sampled texts after their erasure.
 alter table public.audit_query_texts alter column query set statistics 0;
-comment on table public.audit_query_texts is 'Texts of searches, for tenants that keep them (set_query_text_audit). They are '
-  'stored beside audit_log, not in it, so that they can be erased.';
-comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
-comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
-comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
-comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
-comment on column public.audit_query_texts.query is 'Text that was searched for.';
-comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
+call identity.describe('public.audit_query_texts', 'Texts of searches, for tenants that keep them (set_query_text_audit). They are
+    stored beside audit_log, not in it, so that they can be erased.
+  audit_id: Audit row of the search.
+  tenant_id: Tenant of the caller.
+  occurred_at: When the search ran.
+  scope: Scope, as in audit_log.
+  query: Text that was searched for.
+  user_id: User that the caller acted for.');
 
 alter table public.audit_query_texts enable row level security, force row level security;
 

@@ -23,24 +23,23 @@ create table public.audit_seals (
 );
 
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
-comment on table public.audit_seals is 'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions '
-  'wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
-comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
-comment on column public.audit_seals.sealed_at is 'When the seal was made.';
-comment on column public.audit_seals.era is 'Number of the database cluster, counted from 1: a restored database lives in a new '
-  'cluster, which numbers its transactions from the start again.';
-comment on column public.audit_seals.era_after is 'Rows of this era occurred after this time, and not after the era_after of the '
-  'next era.';
-comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
-comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
-comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
-comment on column public.audit_seals.first_occurred_at is 'Earliest time of its rows.';
-comment on column public.audit_seals.last_occurred_at is 'Latest time of its rows.';
-comment on column public.audit_seals.audit_ids is 'Ids of its rows, sorted by transaction, then id.';
-comment on column public.audit_seals.row_hashes is 'SHA-256 of each row, in the same order.';
-comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hashes of its rows.';
-comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
-comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
+call identity.describe('public.audit_seals', 'A chain of hashes over audit_log. Each seal covers the rows that a range of
+    transactions wrote, and the hash of the previous seal. Its rows are hashed one by one, so that an altered row can be named.
+  seal_id: Number of the seal: 1, 2, 3 and so on, without gaps.
+  sealed_at: When the seal was made.
+  era: Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions
+    from the start again.
+  era_after: Rows of this era occurred after this time, and not after the era_after of the next era.
+  from_xid: First transaction that the seal covers.
+  to_xid: First transaction that the seal does not cover; the next seal begins there.
+  row_count: Number of rows that the seal covers.
+  first_occurred_at: Earliest time of its rows.
+  last_occurred_at: Latest time of its rows.
+  audit_ids: Ids of its rows, sorted by transaction, then id.
+  row_hashes: SHA-256 of each row, in the same order.
+  rows_hash: SHA-256 over the ids and hashes of its rows.
+  previous_hash: seal_hash of the previous seal; null for the first.
+  seal_hash: SHA-256 over all other columns of the seal.');
 
 create trigger _200_append_only before update or delete or truncate on public.audit_seals
   for each statement execute function l9_guard.tg_append_only();

@@ -11,16 +11,15 @@ create table public.audit_archives (
   archived_by text not null,
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
-comment on table public.audit_archives is 'Months of audit_log that were detached, with the number of rows that each seal lost '
-  'with them.';
-comment on column public.audit_archives.table_name is 'Table that was a partition. It stays as a table of its own until a '
-  'superuser drops it.';
-comment on column public.audit_archives.month is 'First day of the month, in UTC.';
-comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
-comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
-comment on column public.audit_archives.seal_rows is 'Number of its rows that each of these seals covers, in the same order.';
-comment on column public.audit_archives.archived_at is 'When it was detached.';
-comment on column public.audit_archives.archived_by is 'Caller that detached it.';
+call identity.describe('public.audit_archives', 'Months of audit_log that were detached, with the number of rows that each seal
+    lost with them.
+  table_name: Table that was a partition. It stays as a table of its own until a superuser drops it.
+  month: First day of the month, in UTC.
+  row_count: Number of rows that it holds.
+  seal_ids: Seals that cover its rows.
+  seal_rows: Number of its rows that each of these seals covers, in the same order.
+  archived_at: When it was detached.
+  archived_by: Caller that detached it.');
 
 create trigger _200_append_only before update or delete or truncate on public.audit_archives
   for each statement execute function l9_guard.tg_append_only();

@@ -3,25 +3,20 @@
 create type public.audit_verification as (
   ok boolean, seals bigint, rows bigint, unsealed bigint, archived bigint, broken_seal bigint, broken_row uuid, reason text,
   head text, last_seal bigint, is_complete boolean);
-comment on type public.audit_verification is 'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; '
-  'the chain itself is one for all tenants.';
-comment on column public.audit_verification.ok is 'False if a row or seal was altered, removed or added; the other columns say '
-  'which.';
-comment on column public.audit_verification.seals is 'Number of seals that were checked.';
-comment on column public.audit_verification.rows is 'Number of rows that were checked against their seals.';
-comment on column public.audit_verification.unsealed is 'Number of rows that are too new to be sealed; null if the end of the '
-  'chain was not reached.';
-comment on column public.audit_verification.archived is 'Number of rows of these seals that lie in detached partitions: the '
-  'chain still covers their hashes, but the rows were not read. Null for an admin of a tenant.';
-comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
-comment on column public.audit_verification.broken_row is 'First row that was changed, if it is a single row and the caller may '
-  'know of it.';
-comment on column public.audit_verification.reason is 'What is wrong.';
-comment on column public.audit_verification.head is 'Hash of the newest seal. Store it outside the database, and pass it to a '
-  'later verify_audit.';
-comment on column public.audit_verification.last_seal is 'Last seal that was checked.';
-comment on column public.audit_verification.is_complete is 'False if max_rows was reached; continue with after_seal => '
-  'last_seal.';
+call identity.describe('public.audit_verification', 'Result of verify_audit(). An admin of a tenant gets the rows of its tenant
+    only; the chain itself is one for all tenants.
+  ok: False if a row or seal was altered, removed or added; the other columns say which.
+  seals: Number of seals that were checked.
+  rows: Number of rows that were checked against their seals.
+  unsealed: Number of rows that are too new to be sealed; null if the end of the chain was not reached.
+  archived: Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were
+    not read. Null for an admin of a tenant.
+  broken_seal: First seal that is broken, or whose rows were changed.
+  broken_row: First row that was changed, if it is a single row and the caller may know of it.
+  reason: What is wrong.
+  head: Hash of the newest seal. Store it outside the database, and pass it to a later verify_audit.
+  last_seal: Last seal that was checked.
+  is_complete: False if max_rows was reached; continue with after_seal => last_seal.');
 
 -- Compares the seal with its own hash first. A full join of its rows with the sealed hashes then tells which row was
 -- altered, removed or added.

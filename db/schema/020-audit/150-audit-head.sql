@@ -1,9 +1,9 @@
 -- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
 
 create type public.audit_head as (hash text, sealed_at timestamptz);
-comment on type public.audit_head is 'The newest seal.';
-comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
-comment on column public.audit_head.sealed_at is 'When the seal was made.';
+call identity.describe('public.audit_head', 'The newest seal.
+  hash: Hash of the seal, in hexadecimal.
+  sealed_at: When the seal was made.');
 
 create function public.audit_head() returns public.audit_head
 language plpgsql stable security definer set search_path = '' as $$

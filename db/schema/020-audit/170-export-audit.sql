@@ -2,10 +2,10 @@
 -- `l9-memory audit export`.
 
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
-comment on type public.audit_page is 'A page of the audit log.';
-comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
-comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
-comment on column public.audit_page."to" is 'End of the exported time; pass it as to with the next page.';
+call identity.describe('public.audit_page', 'A page of the audit log.
+  rows: Rows as JSON objects, in order of time, with their transaction (xid).
+  cursor: Start of the next page (its after argument). Null: this was the last page.
+  to: End of the exported time; pass it as to with the next page.');
 
 create function audit.audit_export(details jsonb) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -2,12 +2,12 @@
 -- what they may grant.
 
 create type public.new_api_key as (api_key text, key_id uuid, name text, caller text, expires_at timestamptz);
-comment on type public.new_api_key is 'An API key that was just created.';
-comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
-comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
-comment on column public.new_api_key.name is 'Purpose of the key, for people.';
-comment on column public.new_api_key.caller is 'Actor that the key stands for.';
-comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
+call identity.describe('public.new_api_key', 'An API key that was just created.
+  api_key: The key. It is returned only once, here.
+  key_id: Id, the argument of revoke_api_key().
+  name: Purpose of the key, for people.
+  caller: Actor that the key stands for.
+  expires_at: The key is refused from this time on. Null: it does not expire.');
 
 create function administration.check_key_grantable(
   admin administration.administrator, actor public.actors, scopes text[], projects text[]) returns void

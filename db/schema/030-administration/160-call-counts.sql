@@ -7,12 +7,11 @@ create unlogged table administration.call_counts (
   points integer not null,
   expire bigint
 );
-comment on table administration.call_counts is 'Calls of the current minute, where several gateways count together '
-  '(RATE_LIMIT_STORE=database). Rows are deleted a few minutes after their minute.';
-comment on column administration.call_counts.key is 'What is limited: the kind of limit, and a hash of the key, tenant or '
-  'address, so that the table names nobody.';
-comment on column administration.call_counts.points is 'The number of calls.';
-comment on column administration.call_counts.expire is 'End of the minute, in milliseconds since 1970.';
+call identity.describe('administration.call_counts', 'Calls of the current minute, where several gateways count together
+    (RATE_LIMIT_STORE=database). Rows are deleted a few minutes after their minute.
+  key: What is limited: the kind of limit, and a hash of the key, tenant or address, so that the table names nobody.
+  points: The number of calls.
+  expire: End of the minute, in milliseconds since 1970.');
 
 call identity.keep_private('administration.call_counts', jobs => 'Gateways count calls. No caller can read the table.');
 

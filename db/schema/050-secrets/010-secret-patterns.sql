@@ -32,28 +32,24 @@ create table public.secret_patterns (
     'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
-comment on table public.secret_patterns is 'Patterns of secrets: the built-in ones (tenant_id is null) and those that the '
-  'administrators of a tenant added with register_secret_pattern().';
-comment on column public.secret_patterns.pattern_id is 'Id of the pattern.';
-comment on column public.secret_patterns.tenant_id is 'The tenant that added the pattern; null for a built-in one, which holds '
-  'for all.';
-comment on column public.secret_patterns.name is 'The name that an error and a redacted text give: lower-case letters, digits '
-  'and -.';
-comment on column public.secret_patterns.finds is 'What the pattern finds.';
-comment on column public.secret_patterns.expression is 'A regular expression of PostgreSQL. If it has a capturing group, that is '
-  'the secret; else the whole match is.';
-comment on column public.secret_patterns.keywords is 'Texts, in the same case, one of which stands in every match, within or '
-  'beside 20 or more letters, digits, - and _ in a row: other texts need no second look. Null if there is no such text.';
-comment on column public.secret_patterns.hint is 'A quick regular expression that matches wherever the pattern does, for a '
-  'pattern without keywords. Null: the pattern is tried on every text that needs a second look.';
-comment on column public.secret_patterns.verification is 'What a match must pass beside: that it is no placeholder, that it '
-  'looks like the value of a password, is random, or has a valid check digit.';
-comment on column public.secret_patterns.severity is 'credential: guarded in every tenant. personal: guarded only where the '
-  'tenant sets it. strict: looked for only in sessions and by find_secrets(). session: looked for only in sessions, which fail '
-  'closed.';
-comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
-comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
-comment on column public.secret_patterns.created_at is 'When the pattern was added.';
+call identity.describe('public.secret_patterns', 'Patterns of secrets: the built-in ones (tenant_id is null) and those that the
+    administrators of a tenant added with register_secret_pattern().
+  pattern_id: Id of the pattern.
+  tenant_id: The tenant that added the pattern; null for a built-in one, which holds for all.
+  name: The name that an error and a redacted text give: lower-case letters, digits and -.
+  finds: What the pattern finds.
+  expression: A regular expression of PostgreSQL. If it has a capturing group, that is the secret; else the whole match is.
+  keywords: Texts, in the same case, one of which stands in every match, within or beside 20 or more letters, digits, - and _ in a
+    row: other texts need no second look. Null if there is no such text.
+  hint: A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the pattern is
+    tried on every text that needs a second look.
+  verification: What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random,
+    or has a valid check digit.
+  severity: credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in
+    sessions and by find_secrets(). session: looked for only in sessions, which fail closed.
+  source: Where the format is described, or who added the pattern.
+  is_active: False if the pattern is switched off.
+  created_at: When the pattern was added.');
 
 call identity.protect_tenant_rows('public.secret_patterns', has_built_in => true,
   readers => 'Every caller may read what is refused, so that it can tell why.',

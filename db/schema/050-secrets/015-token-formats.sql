@@ -6,17 +6,16 @@ comment on function secrets.literal is 'A regular expression that matches exactl
 
 create type secrets.token_format as (
   pattern text, provider text, starts text[], body text, markers text[], verification text, source text);
-comment on type secrets.token_format is 'The format of a provider''s tokens.';
-comment on column secrets.token_format.pattern is 'The name of the pattern that finds it. Several formats may share one.';
-comment on column secrets.token_format.provider is 'What it is a token of.';
-comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
-comment on column secrets.token_format.body is 'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet '
-  'shortest+}, and the characters between them. The alphabets are those of alphabet().';
-comment on column secrets.token_format.markers is 'Texts, one of which stands in every token; null if these are the starts, '
-  'empty if they are too short to look for.';
-comment on column secrets.token_format.verification is 'What a match must pass besides, as in secret_patterns; null if it must '
-  'only be no placeholder. crc32: its last six characters are a checksum, which proves it.';
-comment on column secrets.token_format.source is 'Where the format is described.';
+call identity.describe('secrets.token_format', 'The format of a provider''s tokens.
+  pattern: The name of the pattern that finds it. Several formats may share one.
+  provider: What it is a token of.
+  starts: How it may begin; empty if every character is random.
+  body: What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The
+    alphabets are those of alphabet().
+  markers: Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.
+  verification: What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six
+    characters are a checksum, which proves it.
+  source: Where the format is described.');
 
 -- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
 create function secrets.token_formats() returns setof secrets.token_format

@@ -8,17 +8,16 @@ create table public.secret_settings (
   updated_at timestamptz not null default now(),
   constraint on_secret_known check (on_secret in ('refuse', 'redact', 'allow'))
 );
-comment on table public.secret_settings is 'What a tenant does with a secret in a write. Only a tenant that changed a default or '
-  'added a pattern has a row. set_secret_settings() writes it.';
-comment on column public.secret_settings.tenant_id is 'The tenant.';
-comment on column public.secret_settings.on_secret is 'refuse: the write fails with L9SEC (the default). redact: each secret is '
-  'replaced by [redacted: pattern]. allow: it is stored, and an audit row names field and pattern.';
-comment on column public.secret_settings.guards_personal_data is 'True if e-mail addresses, telephone numbers, credit cards and '
-  'account numbers are treated like credentials.';
-comment on column public.secret_settings.own_test is 'A quick regular expression that matches wherever a pattern of the '
-  'tenant''s own does, or one for personal data if it guards that; null if there is none. The functions that change patterns and '
-  'settings keep it.';
-comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
+call identity.describe('public.secret_settings', 'What a tenant does with a secret in a write. Only a tenant that changed a
+    default or added a pattern has a row. set_secret_settings() writes it.
+  tenant_id: The tenant.
+  on_secret: refuse: the write fails with L9SEC (the default). redact: each secret is replaced by [redacted: pattern]. allow: it
+    is stored, and an audit row names field and pattern.
+  guards_personal_data: True if e-mail addresses, telephone numbers, credit cards and account numbers are treated like
+    credentials.
+  own_test: A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data if it
+    guards that; null if there is none. The functions that change patterns and settings keep it.
+  updated_at: Time when the settings were last changed.');
 
 call identity.protect_tenant_rows('public.secret_settings',
   readers => 'Every caller may read what happens to a secret that it writes.',

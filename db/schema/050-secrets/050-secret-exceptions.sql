@@ -15,16 +15,15 @@ create table public.secret_exceptions (
 );
 
 create index secret_exceptions_tenant_idx on public.secret_exceptions (tenant_id);
-comment on table public.secret_exceptions is 'Texts that a tenant''s administrators know to be harmless although a pattern '
-  'matches them. register_secret_exception() writes it.';
-comment on column public.secret_exceptions.exception_id is 'Id of the exception.';
-comment on column public.secret_exceptions.tenant_id is 'The tenant.';
-comment on column public.secret_exceptions.expression is 'A regular expression that matches the whole of what is no secret.';
-comment on column public.secret_exceptions.pattern is 'The name of the pattern that it is an exception of; null means all '
-  'patterns.';
-comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 500 bytes.';
-comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
-comment on column public.secret_exceptions.created_at is 'When the exception was added.';
+call identity.describe('public.secret_exceptions', 'Texts that a tenant''s administrators know to be harmless although a pattern
+    matches them. register_secret_exception() writes it.
+  exception_id: Id of the exception.
+  tenant_id: The tenant.
+  expression: A regular expression that matches the whole of what is no secret.
+  pattern: The name of the pattern that it is an exception of; null means all patterns.
+  reason: Why it is harmless, 1 to 500 bytes.
+  is_active: False if the exception holds no longer.
+  created_at: When the exception was added.');
 
 alter table public.secret_exceptions enable row level security, force row level security;
 

@@ -3,13 +3,13 @@
 
 create type public.secret_finding as (
   pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
-comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
-comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
-comment on column public.secret_finding."position" is 'Where the secret begins, in characters from 1.';
-comment on column public.secret_finding.length is 'How many characters it has.';
-comment on column public.secret_finding.severity is 'credential, personal, strict or session, as in secret_patterns.';
-comment on column public.secret_finding.line is 'The line that it begins in, from 1.';
-comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
+call identity.describe('public.secret_finding', 'A secret that was found in a text, without the text.
+  pattern: The name of the pattern, as in secret_patterns.
+  position: Where the secret begins, in characters from 1.
+  length: How many characters it has.
+  severity: credential, personal, strict or session, as in secret_patterns.
+  line: The line that it begins in, from 1.
+  column: The character of that line with which it begins, from 1.');
 
 create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
 comment on function secrets.max_findings is 'How many findings find_secrets() returns.';

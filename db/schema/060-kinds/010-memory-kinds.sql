@@ -33,48 +33,38 @@ create table public.memory_kinds (
   constraint memory_kind_expires_from_a_field check ((expires_from is null) = (expires_after is null)),
   constraint memory_kind_part_of_a_field check ((part_of_kind is null) = (part_of_field is null))
 );
-comment on table public.memory_kinds is 'The kinds of memories that have rules: the built-in ones (tenant_id is null) and those '
-  'that administrators of a tenant registered with register_memory_kind(). A trigger on packet_store enforces the rules. A kind '
-  'that is not listed is free: a label of a memory, without fields of its own.';
-comment on column public.memory_kinds.kind_id is 'Id of the kind.';
-comment on column public.memory_kinds.tenant_id is 'The tenant that registered the kind; null for a built-in one, which all '
-  'tenants have.';
-comment on column public.memory_kinds.kind is 'The name, as memories have it: a lower-case word of at most 63 characters.';
-comment on column public.memory_kinds.purpose is 'What memories of this kind are for.';
-comment on column public.memory_kinds.title_field is 'The field that is the title of a memory of this kind; null if it has none.';
-comment on column public.memory_kinds.text_fields is 'The fields of which the content is made, in this order: what is indexed '
-  'and embedded. Empty: the writer gives the content, by default the title.';
-comment on column public.memory_kinds.identity_fields is 'Two memories of one owner, scope, project and branch are the same if '
-  'these fields are. a|b means: a, or b where a is not set; content means the text. Empty: if their texts are the same.';
-comment on column public.memory_kinds.identity_ends_when is 'A condition on the fields from which on a memory is no longer the '
-  'same as any other, such as {"status": ["superseded"]}; null means never.';
-comment on column public.memory_kinds.locked_when is 'A condition on the fields from which on some of them must not change: for '
-  'each field a list of values, or true for any value. {} means always, null never.';
-comment on column public.memory_kinds.locked_fields is 'The fields that are locked then, content among them; null means all, and '
-  'the kind.';
-comment on column public.memory_kinds.allowed_when_locked is 'Changes that remain possible: for each field a list of values, or '
-  'true for any value.';
-comment on column public.memory_kinds.when_locked is 'What a caller can do instead of changing a locked field. The error ends '
-  'with it.';
-comment on column public.memory_kinds.archived_from is 'The field with the time from which archived_after counts; null if the '
-  'kind is never archived. A memory that ends (identity_ends_when) gets the time by itself where it has none, and loses it where '
-  'it is opened again.';
-comment on column public.memory_kinds.archived_after is 'How long after that time a memory leaves searches and lists. It stays '
-  'readable by its id.';
-comment on column public.memory_kinds.expires_from is 'The field with the time from which expires_after counts; null if the kind '
-  'does not expire.';
-comment on column public.memory_kinds.expires_after is 'How long after that time a memory expires, unless it was given a ttl of '
-  'its own.';
-comment on column public.memory_kinds.part_of_kind is 'The kind of memory that one of this kind is a part of; null if it stands '
-  'alone.';
-comment on column public.memory_kinds.part_of_field is 'The field with the id of the memory that it is part of. A part is '
-  'locked, moved, expired and deleted with the whole.';
-comment on column public.memory_kinds.stands_beside is 'True: where a memory of the same identity is another writer''s, so that '
-  'the caller may not change it, a save makes one of the caller''s own beside it. False: the save is refused (L9OWN).';
-comment on column public.memory_kinds.rules is 'All rules of the kind in one document, as the trigger reads them. Computed from '
-  'the other columns and memory_kind_fields.';
-comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
-comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
+call identity.describe('public.memory_kinds', 'The kinds of memories that have rules: the built-in ones (tenant_id is null) and
+    those that administrators of a tenant registered with register_memory_kind(). A trigger on packet_store enforces the rules. A
+    kind that is not listed is free: a label of a memory, without fields of its own.
+  kind_id: Id of the kind.
+  tenant_id: The tenant that registered the kind; null for a built-in one, which all tenants have.
+  kind: The name, as memories have it: a lower-case word of at most 63 characters.
+  purpose: What memories of this kind are for.
+  title_field: The field that is the title of a memory of this kind; null if it has none.
+  text_fields: The fields of which the content is made, in this order: what is indexed and embedded. Empty: the writer gives the
+    content, by default the title.
+  identity_fields: Two memories of one owner, scope, project and branch are the same if these fields are. a|b means: a, or b where
+    a is not set; content means the text. Empty: if their texts are the same.
+  identity_ends_when: A condition on the fields from which on a memory is no longer the same as any other, such as {"status":
+    ["superseded"]}; null means never.
+  locked_when: A condition on the fields from which on some of them must not change: for each field a list of values, or true for
+    any value. {} means always, null never.
+  locked_fields: The fields that are locked then, content among them; null means all, and the kind.
+  allowed_when_locked: Changes that remain possible: for each field a list of values, or true for any value.
+  when_locked: What a caller can do instead of changing a locked field. The error ends with it.
+  archived_from: The field with the time from which archived_after counts; null if the kind is never archived. A memory that ends
+    (identity_ends_when) gets the time by itself where it has none, and loses it where it is opened again.
+  archived_after: How long after that time a memory leaves searches and lists. It stays readable by its id.
+  expires_from: The field with the time from which expires_after counts; null if the kind does not expire.
+  expires_after: How long after that time a memory expires, unless it was given a ttl of its own.
+  part_of_kind: The kind of memory that one of this kind is a part of; null if it stands alone.
+  part_of_field: The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the
+    whole.
+  stands_beside: True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save
+    makes one of the caller''s own beside it. False: the save is refused (L9OWN).
+  rules: All rules of the kind in one document, as the trigger reads them. Computed from the other columns and memory_kind_fields.
+  created_at: Time when the kind was registered.
+  updated_at: Time when the kind was last changed.');
 
 call identity.protect_tenant_rows('public.memory_kinds', has_built_in => true,
   readers => 'Every caller may read the rules that its memories obey.',

@@ -29,25 +29,22 @@ create table public.memory_kind_fields (
   constraint memory_kind_field_parts_of_objects check (
     parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
-comment on table public.memory_kind_fields is 'The fields of the kinds in memory_kinds. They stand at the top level of the '
-  'envelope, beside the content. In a kind with the fields status, supersedes and superseded_by, saving a memory with supersedes '
-  'sets the status of that one to superseded and its superseded_by, in the same transaction.';
-comment on column public.memory_kind_fields.kind_id is 'The kind.';
-comment on column public.memory_kind_fields.field is 'The name of the field: a lower-case word of at most 63 characters.';
-comment on column public.memory_kind_fields.place is 'The order of the fields, from 1.';
-comment on column public.memory_kind_fields.type is 'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; '
-  'UTC if no zone is given), uuid, text[], object or object[].';
-comment on column public.memory_kind_fields.is_required is 'True if a memory of this kind must have the field, and a text must '
-  'not be blank.';
-comment on column public.memory_kind_fields.choices is 'The values that a text may have; null if any.';
-comment on column public.memory_kind_fields.max_length is 'The longest text in characters, or the most items of an array, of '
-  'which each has at most 10,000 characters.';
-comment on column public.memory_kind_fields.sha256_of is 'The field of whose text this one must be the SHA-256, in hexadecimal '
-  'digits; null if it is no checksum.';
-comment on column public.memory_kind_fields.parts is 'What each object in the field has, in order: a list of {field, type, '
-  'is_required}; type is text where none is given. Null if an object may have anything.';
-comment on column public.memory_kind_fields.meaning is 'What the field means.';
-comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
+call identity.describe('public.memory_kind_fields', 'The fields of the kinds in memory_kinds. They stand at the top level of the
+    envelope, beside the content. In a kind with the fields status, supersedes and superseded_by, saving a memory with supersedes
+    sets the status of that one to superseded and its superseded_by, in the same transaction.
+  kind_id: The kind.
+  field: The name of the field: a lower-case word of at most 63 characters.
+  place: The order of the fields, from 1.
+  type: text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, text[], object
+    or object[].
+  is_required: True if a memory of this kind must have the field, and a text must not be blank.
+  choices: The values that a text may have; null if any.
+  max_length: The longest text in characters, or the most items of an array, of which each has at most 10,000 characters.
+  sha256_of: The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.
+  parts: What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is given. Null
+    if an object may have anything.
+  meaning: What the field means.
+  tenant_id: The tenant of the kind; null for a built-in one.');
 
 call identity.protect_tenant_rows('public.memory_kind_fields', has_built_in => true,
   readers => 'Every caller may read the rules that its memories obey.',

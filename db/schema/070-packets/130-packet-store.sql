@@ -98,78 +98,65 @@ begin
 exception when feature_not_supported then -- on the embedded engine
   null;
 end $$;
-comment on table public.packet_store is 'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and '
-  'project decide who may read a memory; its author never does.';
-comment on column public.packet_store.packet_id is 'UUID version 7, so ids are ordered by the time of saving. Memories imported '
-  'from the old tables keep the id they had there.';
-comment on column public.packet_store.packet_type is 'The kind of memory, such as note, decision or section: a lower-case word '
-  'of at most 63 characters.';
-comment on column public.packet_store.envelope is 'The content (key `content`) and the structured fields beside it. A kind of '
-  'memory_kinds says which fields there are, and makes the content from them where it has text_fields.';
-comment on column public.packet_store.title is 'The title of a memory of a kind that has one (memory_kinds.title_field). A '
-  'trigger sets it from the fields.';
-comment on column public.packet_store.content is 'The text as it was saved, at most 1 MiB.';
-comment on column public.packet_store."timestamp" is 'When it happened: as the writer says, at most five minutes ahead of the '
-  'clock, or else when the memory was saved.';
-comment on column public.packet_store.routing is 'Where the packet was sent: an object, stored as the writer gave it.';
-comment on column public.packet_store.provenance is 'What the memory was made from: an object, stored as the writer gave it.';
-comment on column public.packet_store.metadata is 'An object of at most 64 KiB beside updated_by. creator, source, agent and '
-  'tool_name are stamped from the caller that saved the memory and never change; updated_by holds the same of the caller that '
-  'changed it last, with caller and at (the time). notes (an object) and other keys are stored as given; an agent or tool_name '
-  'that the client sends is kept in notes.';
-comment on column public.packet_store.thread_id is 'The conversation or task that the memory belongs to.';
-comment on column public.packet_store.speaker is 'Who said it: metadata.speaker, or the name that begins the text of a memory of '
-  'kind message, as in "Ann: good morning". Null if neither names anyone.';
-comment on column public.packet_store.parent_ids is 'Ids of the memories it was derived from. Each parent is older, visible to '
-  'the writer, and visible to everyone who may read this memory.';
-comment on column public.packet_store.tags is 'Labels: at most 64, trimmed, without repeats.';
-comment on column public.packet_store.ttl is 'When the memory expires; null means never, and so does infinity, where the rules '
-  'of its kind would say otherwise. After that time nobody can find or read it, and cleanup deletes it.';
-comment on column public.packet_store.archived_at is 'From when on the memory is out of searches and lists, by the rules of its '
-  'kind; it stays readable by its id. A trigger sets it from the fields.';
-comment on column public.packet_store.part_of is 'The memory that it is a part of, as a section is of its document. A part '
-  'moves, expires and is deleted with the whole.';
-comment on column public.packet_store.project_id is 'A repository or product, such as l9. It is null exactly when the scope has '
-  'no projects.';
-comment on column public.packet_store.branch is 'The branch of the repository for which the memory holds; null means every '
-  'branch. It narrows searches and tells duplicates apart; it does not decide who may read the memory.';
-comment on column public.packet_store.scope is 'Decides who may read the memory: developer, l-private, global, or a scope of the '
-  'tenant''s own.';
-comment on column public.packet_store.importance_score is 'How much the memory matters by the writer''s own estimate, from 0 to '
-  '1. packet_store_importance_score() also takes usage and feedback into account.';
-comment on column public.packet_store.access_count is 'How often the memory was used before it was imported. Later use is '
-  'counted in memory_signals.';
-comment on column public.packet_store.last_accessed is 'When the memory was last used before it was imported. Later use is in '
-  'memory_signals.';
-comment on column public.packet_store.contradiction_count is 'How many facts contradicted the memory before it was imported. '
-  'Later contradictions are counted in memory_signals.';
-comment on column public.packet_store.content_hash is 'SHA-256 of the content after trimming, collapsing white space and '
-  'lower-casing it.';
-comment on column public.packet_store.identity_hash is 'SHA-256 of the identity fields of its kind, or of its content if the '
-  'kind has none, with what case and indentation mean in it. Two memories of one owner, scope, project, branch and kind can''t '
-  'have the same value.';
-comment on column public.packet_store.has_own_identity is 'True if another writer had a memory of this identity first, which the '
-  'creator may not change: this one is the same only as others of its creator.';
-comment on column public.packet_store.text_creator is 'The administrator who stands by the present text and fields of a memory '
-  'that somebody else created: who changed them last, or saved the same text. Null: they are the creator''s own. Where it is '
-  'set, agents may no longer change, delete, supersede or merge the memory.';
-comment on column public.packet_store.chunk_count is 'The number of chunks a long content was cut into for embedding. It is 0 if '
-  'the content was embedded whole, or is not embedded yet.';
-comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
-comment on column public.packet_store.tenant_id is 'The tenant that owns the memory.';
-comment on column public.packet_store.org_id is 'The org that owns the memory; null means the whole tenant.';
-comment on column public.packet_store.user_id is 'The user who owns the memory; null means the whole org.';
-comment on column public.packet_store.correlation_id is 'The writer''s own reference, at most 200 bytes.';
-comment on column public.packet_store.session_id is 'The session in which the memory was written.';
-comment on column public.packet_store.trace_id is 'The trace in which the memory was written.';
-comment on column public.packet_store.language is 'The language of the content, such as german; none if its words are not '
-  'stemmed. Given by the writer, or chosen among the languages of the tenant.';
-comment on column public.packet_store.created_at is 'When the memory was saved. It is stamped and never changes.';
-comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
-comment on column public.packet_store.words is 'The words by which the memory is found, from words.of_memory(). A trigger keeps '
-  'them; callers can''t set them.';
-comment on column public.packet_store.word_count is 'How many words the memory has, stop words excepted: the length by which '
-  'BM25 weighs them.';
+call identity.describe('public.packet_store', 'Memories: what agents and people asked the system to keep. Tenant, org, user, scope
+    and project decide who may read a memory; its author never does.
+  packet_id: UUID version 7, so ids are ordered by the time of saving. Memories imported from the old tables keep the id they had
+    there.
+  packet_type: The kind of memory, such as note, decision or section: a lower-case word of at most 63 characters.
+  envelope: The content (key `content`) and the structured fields beside it. A kind of memory_kinds says which fields there are,
+    and makes the content from them where it has text_fields.
+  title: The title of a memory of a kind that has one (memory_kinds.title_field). A trigger sets it from the fields.
+  content: The text as it was saved, at most 1 MiB.
+  timestamp: When it happened: as the writer says, at most five minutes ahead of the clock, or else when the memory was saved.
+  routing: Where the packet was sent: an object, stored as the writer gave it.
+  provenance: What the memory was made from: an object, stored as the writer gave it.
+  metadata: An object of at most 64 KiB beside updated_by. creator, source, agent and tool_name are stamped from the caller that
+    saved the memory and never change; updated_by holds the same of the caller that changed it last, with caller and at (the
+    time). notes (an object) and other keys are stored as given; an agent or tool_name that the client sends is kept in notes.
+  thread_id: The conversation or task that the memory belongs to.
+  speaker: Who said it: metadata.speaker, or the name that begins the text of a memory of kind message, as in "Ann: good morning".
+    Null if neither names anyone.
+  parent_ids: Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who
+    may read this memory.
+  tags: Labels: at most 64, trimmed, without repeats.
+  ttl: When the memory expires; null means never, and so does infinity, where the rules of its kind would say otherwise. After
+    that time nobody can find or read it, and cleanup deletes it.
+  archived_at: From when on the memory is out of searches and lists, by the rules of its kind; it stays readable by its id. A
+    trigger sets it from the fields.
+  part_of: The memory that it is a part of, as a section is of its document. A part moves, expires and is deleted with the whole.
+  project_id: A repository or product, such as l9. It is null exactly when the scope has no projects.
+  branch: The branch of the repository for which the memory holds; null means every branch. It narrows searches and tells
+    duplicates apart; it does not decide who may read the memory.
+  scope: Decides who may read the memory: developer, l-private, global, or a scope of the tenant''s own.
+  importance_score: How much the memory matters by the writer''s own estimate, from 0 to 1. packet_store_importance_score() also
+    takes usage and feedback into account.
+  access_count: How often the memory was used before it was imported. Later use is counted in memory_signals.
+  last_accessed: When the memory was last used before it was imported. Later use is in memory_signals.
+  contradiction_count: How many facts contradicted the memory before it was imported. Later contradictions are counted in
+    memory_signals.
+  content_hash: SHA-256 of the content after trimming, collapsing white space and lower-casing it.
+  identity_hash: SHA-256 of the identity fields of its kind, or of its content if the kind has none, with what case and
+    indentation mean in it. Two memories of one owner, scope, project, branch and kind can''t have the same value.
+  has_own_identity: True if another writer had a memory of this identity first, which the creator may not change: this one is the
+    same only as others of its creator.
+  text_creator: The administrator who stands by the present text and fields of a memory that somebody else created: who changed
+    them last, or saved the same text. Null: they are the creator''s own. Where it is set, agents may no longer change, delete,
+    supersede or merge the memory.
+  chunk_count: The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is
+    not embedded yet.
+  is_chunked: True if the content was cut into chunks for embedding.
+  tenant_id: The tenant that owns the memory.
+  org_id: The org that owns the memory; null means the whole tenant.
+  user_id: The user who owns the memory; null means the whole org.
+  correlation_id: The writer''s own reference, at most 200 bytes.
+  session_id: The session in which the memory was written.
+  trace_id: The trace in which the memory was written.
+  language: The language of the content, such as german; none if its words are not stemmed. Given by the writer, or chosen among
+    the languages of the tenant.
+  created_at: When the memory was saved. It is stamped and never changes.
+  updated_at: When a caller last changed the memory.
+  words: The words by which the memory is found, from words.of_memory(). A trigger keeps them; callers can''t set them.
+  word_count: How many words the memory has, stop words excepted: the length by which BM25 weighs them.');
 
 -- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key
 -- holds owner and scope, so that a collision is never with a row that the writer can't see. People repeat themselves, so a

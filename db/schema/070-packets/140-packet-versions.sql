@@ -43,43 +43,38 @@ alter table public.packet_versions
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0;
-comment on table public.packet_versions is 'Earlier states of memories: one row for each state that an update replaced. They are '
-  'deleted with their memory.';
-comment on column public.packet_versions.packet_id is 'The memory.';
-comment on column public.packet_versions.version_id is 'UUID version 7, so versions are ordered by the time they were replaced.';
-comment on column public.packet_versions.valid_from is 'Start of the period in which the memory had this state.';
-comment on column public.packet_versions.valid_until is 'When this state was replaced.';
-comment on column public.packet_versions.replaced_by is 'The caller that replaced this state.';
-comment on column public.packet_versions.replaced_with is 'The tool or mutation that replaced this state; sql in a database '
-  'session.';
-comment on column public.packet_versions.packet_type is 'The kind of memory in this version.';
-comment on column public.packet_versions.envelope is 'The content (key `content`) of this version and the structured fields '
-  'beside it.';
-comment on column public.packet_versions.content is 'The text of this version.';
-comment on column public.packet_versions.language is 'The language of this version.';
-comment on column public.packet_versions."timestamp" is 'When it happened, according to this version.';
-comment on column public.packet_versions.routing is 'The routing of this version.';
-comment on column public.packet_versions.provenance is 'The provenance of this version.';
-comment on column public.packet_versions.metadata is 'The metadata of this version. updated_by names the writer of this state; '
-  'where it is missing, creator and source do.';
-comment on column public.packet_versions.thread_id is 'The thread of this version.';
-comment on column public.packet_versions.speaker is 'Who said it, according to this version.';
-comment on column public.packet_versions.parent_ids is 'The parents of this version.';
-comment on column public.packet_versions.tags is 'The tags of this version.';
-comment on column public.packet_versions.ttl is 'The ttl of this version. The memory''s present ttl decides whether the version '
-  'can still be read.';
-comment on column public.packet_versions.project_id is 'The project of this version.';
-comment on column public.packet_versions.branch is 'The branch of this version; null means every branch.';
-comment on column public.packet_versions.scope is 'The scope of this version: only callers who may read that scope see the '
-  'version.';
-comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
-comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
-comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
-comment on column public.packet_versions.org_id is 'The org of the memory.';
-comment on column public.packet_versions.user_id is 'The user of the memory.';
-comment on column public.packet_versions.correlation_id is 'The correlation id of this version.';
-comment on column public.packet_versions.session_id is 'The session of this version.';
-comment on column public.packet_versions.trace_id is 'The trace of this version.';
+call identity.describe('public.packet_versions', 'Earlier states of memories: one row for each state that an update replaced. They
+    are deleted with their memory.
+  packet_id: The memory.
+  version_id: UUID version 7, so versions are ordered by the time they were replaced.
+  valid_from: Start of the period in which the memory had this state.
+  valid_until: When this state was replaced.
+  replaced_by: The caller that replaced this state.
+  replaced_with: The tool or mutation that replaced this state; sql in a database session.
+  packet_type: The kind of memory in this version.
+  envelope: The content (key `content`) of this version and the structured fields beside it.
+  content: The text of this version.
+  language: The language of this version.
+  timestamp: When it happened, according to this version.
+  routing: The routing of this version.
+  provenance: The provenance of this version.
+  metadata: The metadata of this version. updated_by names the writer of this state; where it is missing, creator and source do.
+  thread_id: The thread of this version.
+  speaker: Who said it, according to this version.
+  parent_ids: The parents of this version.
+  tags: The tags of this version.
+  ttl: The ttl of this version. The memory''s present ttl decides whether the version can still be read.
+  project_id: The project of this version.
+  branch: The branch of this version; null means every branch.
+  scope: The scope of this version: only callers who may read that scope see the version.
+  importance_score: The writer''s estimate in this version.
+  text_creator: The administrator whose text this version was; null: its creator''s.
+  tenant_id: The tenant of the memory.
+  org_id: The org of the memory.
+  user_id: The user of the memory.
+  correlation_id: The correlation id of this version.
+  session_id: The session of this version.
+  trace_id: The trace of this version.');
 
 -- The scope and project that the version itself had count, too: what was private stays private when the memory is shared.
 call identity.protect_like_memories('public.packet_versions', noun => 'version', expires => false);

@@ -14,15 +14,14 @@ create table ranking.audiences (
   unlisted double precision not null,
   counted_at timestamptz not null default now()
 );
-comment on table ranking.audiences is 'Unexpired memories that the same callers may read: their number and average length, '
-  'counted by a job. audience_words holds their words.';
-comment on column ranking.audiences.audience_id is 'packets.audience_id() of the columns that follow.';
-comment on column ranking.audiences.memories is 'The number of memories when they were counted.';
-comment on column ranking.audiences.sampled is 'The number of memories, the newest ones, whose words were counted.';
-comment on column ranking.audiences.average_length is 'Average word_count of these, at least 1.';
-comment on column ranking.audiences.unlisted is 'In how many of the sampled memories a word is assumed to occur that '
-  'audience_words does not list.';
-comment on column ranking.audiences.counted_at is 'Time of the count.';
+call identity.describe('ranking.audiences', 'Unexpired memories that the same callers may read: their number and average length,
+    counted by a job. audience_words holds their words.
+  audience_id: packets.audience_id() of the columns that follow.
+  memories: The number of memories when they were counted.
+  sampled: The number of memories, the newest ones, whose words were counted.
+  average_length: Average word_count of these, at least 1.
+  unlisted: In how many of the sampled memories a word is assumed to occur that audience_words does not list.
+  counted_at: Time of the count.');
 
 create index audiences_tenant_idx on ranking.audiences (tenant_id, scope, project_id);
 
@@ -45,11 +44,11 @@ create table ranking.audience_words (
   memories integer not null,
   primary key (audience_id, word)
 );
-comment on table ranking.audience_words is 'In how many of the sampled memories of an audience a word occurs. Rare words are not '
-  'listed.';
-comment on column ranking.audience_words.audience_id is 'The audience.';
-comment on column ranking.audience_words.word is 'hashtext() of the word, so that no text of a memory stands here.';
-comment on column ranking.audience_words.memories is 'The number of sampled memories that hold the word.';
+call identity.describe('ranking.audience_words', 'In how many of the sampled memories of an audience a word occurs. Rare words are
+    not listed.
+  audience_id: The audience.
+  word: hashtext() of the word, so that no text of a memory stands here.
+  memories: The number of sampled memories that hold the word.');
 
 alter table ranking.audience_words enable row level security, force row level security;
 create policy word_search on ranking.audience_words for select to l9_searcher using (true);

@@ -27,20 +27,18 @@ create table public.embedding_models (
   constraint embedding_state_one_each exclude using btree (state with =) where (state in ('serving', 'arriving'))
     deferrable initially deferred
 );
-comment on table public.embedding_models is 'Embedding models whose vectors are stored. A search compares vectors of one model '
-  'only.';
-comment on column public.embedding_models.model is 'Name of the model. Each of its vectors carries this name.';
-comment on column public.embedding_models.created_at is 'Time when the model was registered.';
-comment on column public.embedding_models.dimensions is 'Number of dimensions of the model, at most 1536. Its vectors are padded '
-  'with zeros to 1536 dimensions, which does not change cosine similarities.';
-comment on column public.embedding_models.state is 'serving: searches compare the vectors of this model; arriving: memories are '
-  'also embedded with this model, so that it can serve later; leaving: the vectors of this model are being deleted; null: none '
-  'of these.';
-comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
-comment on column public.embedding_models.relevance_midpoint is 'The cosine similarity of a query and a memory that means a '
-  'relevance of 0.5.';
-comment on column public.embedding_models.relevance_slope is 'How fast relevance rises with similarity: relevance is 1 / (1 + '
-  'exp(-relevance_slope * (similarity - relevance_midpoint))).';
+call identity.describe('public.embedding_models', 'Embedding models whose vectors are stored. A search compares vectors of one
+    model only.
+  model: Name of the model. Each of its vectors carries this name.
+  created_at: Time when the model was registered.
+  dimensions: Number of dimensions of the model, at most 1536. Its vectors are padded with zeros to 1536 dimensions, which does
+    not change cosine similarities.
+  state: serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can
+    serve later; leaving: the vectors of this model are being deleted; null: none of these.
+  state_since: Time when the model entered its state.
+  relevance_midpoint: The cosine similarity of a query and a memory that means a relevance of 0.5.
+  relevance_slope: How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity -
+    relevance_midpoint))).');
 
 alter table public.embedding_models enable row level security, force row level security;
 

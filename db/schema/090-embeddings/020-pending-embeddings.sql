@@ -16,18 +16,14 @@ create table embeddings.pending_embeddings (
 
 create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
 create index pending_embeddings_turn_idx on embeddings.pending_embeddings (model, next_chunk, enqueued_at desc);
-comment on table embeddings.pending_embeddings is 'Queue of memories that wait for their vectors. A row is inserted in the '
-  'transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.';
-comment on column embeddings.pending_embeddings.model is 'The model that the memory waits for: the one that serves and, during a '
-  'model change, also the one that arrives.';
-comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another '
-  'job may lease the row.';
-comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or '
-  'failed.';
-comment on column embeddings.pending_embeddings.next_chunk is '0: nothing is embedded yet. Above: the text as a whole has its '
-  'vector, as have the chunks before this one, of the content first and then of the steps. Chunks of a long memory are embedded '
-  'a few at a time, in turns with other memories.';
-comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
+call identity.describe('embeddings.pending_embeddings', 'Queue of memories that wait for their vectors. A row is inserted in the
+    transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.
+  model: The model that the memory waits for: the one that serves and, during a model change, also the one that arrives.
+  leased_until: A job works on the memory until this time; after it, another job may lease the row.
+  attempts: Number of times that the content of this memory was refused or failed.
+  next_chunk: 0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the
+    content first and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.
+  last_error: Name of the last error. It never holds a text of the memory.');
 
 call identity.keep_private('embeddings.pending_embeddings',
   jobs => 'Jobs work through the queue.',

@@ -4,8 +4,8 @@ create table embeddings.stale_contexts (
   -- No foreign key: rows are inserted while memories are being deleted, and the job checks whether the memory still exists.
   packet_id uuid primary key
 );
-comment on table embeddings.stale_contexts is 'Queue of memories whose context must be created again.';
-comment on column embeddings.stale_contexts.packet_id is 'The memory, which may have been deleted since.';
+call identity.describe('embeddings.stale_contexts', 'Queue of memories whose context must be created again.
+  packet_id: The memory, which may have been deleted since.');
 
 call identity.keep_private('embeddings.stale_contexts',
   jobs => 'Jobs work through the queue.',

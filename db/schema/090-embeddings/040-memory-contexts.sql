@@ -22,24 +22,21 @@ alter table public.memory_contexts alter column context set statistics 0, alter 
 create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch)
   include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
-comment on table public.memory_contexts is 'Memories together with their predecessor in the thread, so that an answer is also '
-  'found by the question before it. A predecessor is used only if it has the same owner, scope and project: a caller who may '
-  'read the row may read both memories.';
-comment on column public.memory_contexts.context_id is 'UUID version 7. A changed text gets a new context_id, because vectors '
-  'refer to the text that they were made from.';
-comment on column public.memory_contexts.packet_id is 'The memory.';
-comment on column public.memory_contexts.predecessor_id is 'The memory before it in the thread.';
-comment on column public.memory_contexts.context is 'The end of the predecessor (500 characters) and the beginning of the memory '
-  '(2000). A search never shows it.';
-comment on column public.memory_contexts.tenant_id is 'Tenant of both memories.';
-comment on column public.memory_contexts.org_id is 'Org of both memories.';
-comment on column public.memory_contexts.user_id is 'User of both memories.';
-comment on column public.memory_contexts.project_id is 'Project of both memories.';
-comment on column public.memory_contexts.branch is 'The branch of the memory.';
-comment on column public.memory_contexts.scope is 'Scope of both memories.';
-comment on column public.memory_contexts.ttl is 'Time when the first of the two memories expires. After it nobody can read the '
-  'row.';
-comment on column public.memory_contexts.created_at is 'Time when the context was created.';
+call identity.describe('public.memory_contexts', 'Memories together with their predecessor in the thread, so that an answer is
+    also found by the question before it. A predecessor is used only if it has the same owner, scope and project: a caller who may
+    read the row may read both memories.
+  context_id: UUID version 7. A changed text gets a new context_id, because vectors refer to the text that they were made from.
+  packet_id: The memory.
+  predecessor_id: The memory before it in the thread.
+  context: The end of the predecessor (500 characters) and the beginning of the memory (2000). A search never shows it.
+  tenant_id: Tenant of both memories.
+  org_id: Org of both memories.
+  user_id: User of both memories.
+  project_id: Project of both memories.
+  branch: The branch of the memory.
+  scope: Scope of both memories.
+  ttl: Time when the first of the two memories expires. After it nobody can read the row.
+  created_at: Time when the context was created.');
 
 call identity.protect_like_memories('public.memory_contexts', noun => 'context');
 

@@ -67,33 +67,31 @@ alter table public.memory_embeddings
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
-comment on table public.memory_embeddings is 'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are '
-  'kept equal to those of the memory.';
-comment on column public.memory_embeddings.embedding_id is 'UUID version 7.';
-comment on column public.memory_embeddings.packet_id is 'The memory.';
-comment on column public.memory_embeddings.tenant_id is 'Tenant of the memory.';
-comment on column public.memory_embeddings.org_id is 'Org of the memory.';
-comment on column public.memory_embeddings.user_id is 'User of the memory.';
-comment on column public.memory_embeddings.project_id is 'Project of the memory.';
-comment on column public.memory_embeddings.branch is 'Branch of the memory.';
-comment on column public.memory_embeddings.scope is 'Scope of the memory.';
-comment on column public.memory_embeddings.ttl is 'Time when the memory expires. After it nobody can read the row.';
-comment on column public.memory_embeddings.correlation_id is 'Correlation id of the memory.';
-comment on column public.memory_embeddings.session_id is 'Session of the memory.';
-comment on column public.memory_embeddings.trace_id is 'Trace of the memory.';
-comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
-comment on column public.memory_embeddings.embedding_type is 'Type of the text that was embedded: content, context (the memory '
-  'with its predecessor in the thread) or reasoning.';
-comment on column public.memory_embeddings.model is 'The model that made the vector.';
-comment on column public.memory_embeddings.vector is 'L2-normalised, padded with zeros to 1536 dimensions. The gateway never '
-  'sends it to clients.';
-comment on column public.memory_embeddings.compared_vector is 'The same vector in the dimensions of its model, as indexes hold '
-  'it and searches compare it; set by a trigger. Of type halfvec on a server, vector on the embedded engine.';
-comment on column public.memory_embeddings.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.memory_embeddings.chunk_text is 'Text of a chunk; null for the whole.';
-comment on column public.memory_embeddings.context_id is 'The context that a vector of type context was made from, and with '
-  'which it is deleted; null for all other types.';
-comment on column public.memory_embeddings.metadata is 'For a chunk: start and end, character offsets into the content.';
+call identity.describe('public.memory_embeddings', 'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are
+    kept equal to those of the memory.
+  embedding_id: UUID version 7.
+  packet_id: The memory.
+  tenant_id: Tenant of the memory.
+  org_id: Org of the memory.
+  user_id: User of the memory.
+  project_id: Project of the memory.
+  branch: Branch of the memory.
+  scope: Scope of the memory.
+  ttl: Time when the memory expires. After it nobody can read the row.
+  correlation_id: Correlation id of the memory.
+  session_id: Session of the memory.
+  trace_id: Trace of the memory.
+  created_at: Time when the text was embedded.
+  embedding_type: Type of the text that was embedded: content, context (the memory with its predecessor in the thread) or
+    reasoning.
+  model: The model that made the vector.
+  vector: L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.
+  compared_vector: The same vector in the dimensions of its model, as indexes hold it and searches compare it; set by a trigger.
+    Of type halfvec on a server, vector on the embedded engine.
+  chunk_index: 0: the memory as a whole; 1 and up: its chunks in order.
+  chunk_text: Text of a chunk; null for the whole.
+  context_id: The context that a vector of type context was made from, and with which it is deleted; null for all other types.
+  metadata: For a chunk: start and end, character offsets into the content.');
 
 create function embeddings.tg_memory_embeddings__shorten() returns trigger
 language plpgsql volatile set search_path = '' as $$

@@ -7,12 +7,11 @@ create table embeddings.embedding_changes (
   memories_to_embed bigint not null,
   constraint embedding_change_not_negative check (memories_to_embed >= 0)
 );
-comment on table embeddings.embedding_changes is 'Size of the model change that is under way. It is a table of its own because '
-  'it counts the memories of all tenants, and callers may read embedding_models.';
-comment on column embeddings.embedding_changes.model is 'The model that arrives.';
-comment on column embeddings.embedding_changes.began_at is 'Time when the change began.';
-comment on column embeddings.embedding_changes.memories_to_embed is 'Number of memories that had no vector of this model when '
-  'the change began.';
+call identity.describe('embeddings.embedding_changes', 'Size of the model change that is under way. It is a table of its own
+    because it counts the memories of all tenants, and callers may read embedding_models.
+  model: The model that arrives.
+  began_at: Time when the change began.
+  memories_to_embed: Number of memories that had no vector of this model when the change began.');
 
 call identity.keep_private('embeddings.embedding_changes',
   jobs => 'Jobs change from one model to another.',

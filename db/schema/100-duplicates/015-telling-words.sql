@@ -14,16 +14,15 @@ create table duplicates.telling_words (
   constraint telling_word_class_known check (class in (
     'negation', 'number', 'date', 'time', 'unit', 'instead', 'prefix', 'prefixes', 'suffix', 'suffixes', 'marker'))
 );
-comment on table duplicates.telling_words is 'Words that change what a text says: two texts that differ in one of them are no '
-  'near-duplicates.';
-comment on column duplicates.telling_words.word is 'The word in lower case; a * at the end stands for any ending.';
-comment on column duplicates.telling_words.language is 'The language, as a code of two letters; mul for several.';
-comment on column duplicates.telling_words.class is 'negation, number, date (weekdays and months), time, unit; instead: words of '
-  'which one replaces the other; prefix, suffix: what makes the opposite of the rest of a word; prefixes, suffixes: of which one '
-  'replaces the other; marker: frequent words by which a language is known.';
-comment on column duplicates.telling_words.means is 'Words of the same meaning are the same word. Of instead, prefixes and '
-  'suffixes: group and side, as in on/1 and on/2.';
-comment on column duplicates.telling_words.is_shared is 'True if the word means something else in another language.';
+call identity.describe('duplicates.telling_words', 'Words that change what a text says: two texts that differ in one of them are
+    no near-duplicates.
+  word: The word in lower case; a * at the end stands for any ending.
+  language: The language, as a code of two letters; mul for several.
+  class: negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; prefix, suffix:
+    what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the other; marker: frequent words by
+    which a language is known.
+  means: Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and on/2.
+  is_shared: True if the word means something else in another language.');
 
 alter table duplicates.telling_words enable row level security, force row level security;
 create policy scope_access on duplicates.telling_words for select to l9_agent, l9_admin, l9_owner using (true);

@@ -36,28 +36,23 @@ create table importance.memory_access_log (
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
-comment on table importance.memory_access_log is 'Which agent saw which memory, fact, relationship or archive, and when. '
-  'Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
-comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
-comment on column importance.memory_access_log.xid is 'The transaction that wrote the row. Rows are rolled up in this order, '
-  'once no earlier transaction is in progress.';
-comment on column importance.memory_access_log.target_type is 'The type of the target: memory, fact, relationship or archive. '
-  'Lessons and summaries are memories.';
-comment on column importance.memory_access_log.target_id is 'The id of the target.';
-comment on column importance.memory_access_log.agent_id is 'The caller.';
-comment on column importance.memory_access_log.access_context is 'search if the target was among the hits of a search; get if it '
-  'was read in full.';
-comment on column importance.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1.';
-comment on column importance.memory_access_log.audit_id is 'The id of the search in audit_log, and of the text of its query if '
-  'the tenant keeps those.';
-comment on column importance.memory_access_log.tenant_id is 'The tenant of the caller.';
-comment on column importance.memory_access_log.org_id is 'The org that the caller acted for.';
-comment on column importance.memory_access_log.user_id is 'The user that the caller acted for.';
-comment on column importance.memory_access_log.project_id is 'The project of the target at the time of the access.';
-comment on column importance.memory_access_log.scope is 'The scope of the target at the time of the access.';
-comment on column importance.memory_access_log.is_admin is 'True if the caller was an administrator, who is not restricted by '
-  'org and user.';
+call identity.describe('importance.memory_access_log', 'Which agent saw which memory, fact, relationship or archive, and when.
+    Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.
+  access_id: The id to pass to record_feedback. UUID version 7.
+  accessed_at: The time of the access to the millisecond, taken from access_id.
+  xid: The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.
+  target_type: The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.
+  target_id: The id of the target.
+  agent_id: The caller.
+  access_context: search if the target was among the hits of a search; get if it was read in full.
+  relevance_score: The score of the hit, from 0 to 1.
+  audit_id: The id of the search in audit_log, and of the text of its query if the tenant keeps those.
+  tenant_id: The tenant of the caller.
+  org_id: The org that the caller acted for.
+  user_id: The user that the caller acted for.
+  project_id: The project of the target at the time of the access.
+  scope: The scope of the target at the time of the access.
+  is_admin: True if the caller was an administrator, who is not restricted by org and user.');
 
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.

@@ -65,21 +65,20 @@ create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user
 
 -- Erased reasons must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0, alter column content_hash set statistics 0;
-comment on table public.memory_feedback is 'Whether a memory was useful to the agent that it was shown to: at most one row for '
-  'each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.';
-comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
-comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
-comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
-comment on column public.memory_feedback.was_useful is 'True if the memory helped.';
-comment on column public.memory_feedback.reason is 'Why the memory helped or did not, in the caller''s words: at most 1000 '
-  'bytes.';
-comment on column public.memory_feedback.content_hash is 'The hash of the text that the memory had when it was shown. Feedback '
-  'on another text than the present one does not count.';
-comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
-comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
-comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
-comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
-comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
+call identity.describe('public.memory_feedback', 'Whether a memory was useful to the agent that it was shown to: at most one row
+    for each access. Feedback is kept beside the access log so that the log is never changed and feedback can be erased.
+  access_id: The access, in memory_access_log.
+  packet_id: The memory. Feedback on it is deleted with it.
+  agent_id: The caller that made the access.
+  was_useful: True if the memory helped.
+  reason: Why the memory helped or did not, in the caller''s words: at most 1000 bytes.
+  content_hash: The hash of the text that the memory had when it was shown. Feedback on another text than the present one does not
+    count.
+  given_at: When the feedback was last given.
+  xid: The transaction that last gave the feedback. Votes are rolled up in this order.
+  tenant_id: The tenant of the memory and of the caller.
+  org_id: The org that the caller acted for.
+  user_id: The user that the caller acted for.');
 
 alter table public.memory_feedback enable row level security, force row level security;
 

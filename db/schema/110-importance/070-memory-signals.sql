@@ -18,21 +18,19 @@ create table public.memory_signals (
   -- is HOT.
   fillfactor = 45
 );
-comment on table public.memory_signals is 'Usage statistics of memories: one narrow row for each memory that was ever found, '
-  'used or contradicted, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the '
-  'writer''s estimate and the memory''s age.';
-comment on column public.memory_signals.packet_id is 'The memory.';
-comment on column public.memory_signals.tenant_id is 'The tenant of the memory.';
-comment on column public.memory_signals.last_accessed is 'When the memory was last found or read.';
-comment on column public.memory_signals.access_count is 'How often the memory was found or read. It says nothing of importance: '
-  'being found is not being used.';
-comment on column public.memory_signals.useful is 'How many agents voted that the memory was useful, or built on it.';
-comment on column public.memory_signals.useless is 'How many agents voted that the memory was useless, or contradict it.';
-comment on column public.memory_signals.readers is 'How many further agents read the memory in full after they had found it, as '
-  'of read_at: each counts 1 at its last reading, halved every 30 days.';
-comment on column public.memory_signals.read_at is 'When the last of these agents read it.';
-comment on column public.memory_signals.contradiction_count is 'How many agents contradict the memory by facts of other '
-  'memories.';
+call identity.describe('public.memory_signals', 'Usage statistics of memories: one narrow row for each memory that was ever found,
+    used or contradicted, kept up to date by a job. Importance is not stored; importance() computes it from these statistics, the
+    writer''s estimate and the memory''s age.
+  packet_id: The memory.
+  tenant_id: The tenant of the memory.
+  last_accessed: When the memory was last found or read.
+  access_count: How often the memory was found or read. It says nothing of importance: being found is not being used.
+  useful: How many agents voted that the memory was useful, or built on it.
+  useless: How many agents voted that the memory was useless, or contradict it.
+  readers: How many further agents read the memory in full after they had found it, as of read_at: each counts 1 at its last
+    reading, halved every 30 days.
+  read_at: When the last of these agents read it.
+  contradiction_count: How many agents contradict the memory by facts of other memories.');
 
 alter table public.memory_signals enable row level security, force row level security;
 

@@ -16,17 +16,15 @@ create table importance.memory_voices (
   -- Leaves room in each page for HOT updates. The table has no index but its key.
   fillfactor = 70
 );
-comment on table importance.memory_voices is 'What each agent did with a memory, one row for each memory and agent, so that an '
-  'agent counts once however often it acts. memory_signals holds the sums.';
-comment on column importance.memory_voices.packet_id is 'The memory.';
-comment on column importance.memory_voices.agent is 'The creator name of the agent; all its tokens, keys and users share it.';
-comment on column importance.memory_voices.vote is 'Its last feedback: 1 useful, -1 useless; null if it gave none.';
-comment on column importance.memory_voices.read_at is 'When it last read the memory in full after it had found it.';
-comment on column importance.memory_voices.has_cited is 'True if it wrote a memory that has this one as a parent and that every '
-  'reader of this one may read.';
-comment on column importance.memory_voices.has_asserted is 'True if it asserted a fact that the memory, written by another, '
-  'states.';
-comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
+call identity.describe('importance.memory_voices', 'What each agent did with a memory, one row for each memory and agent, so that
+    an agent counts once however often it acts. memory_signals holds the sums.
+  packet_id: The memory.
+  agent: The creator name of the agent; all its tokens, keys and users share it.
+  vote: Its last feedback: 1 useful, -1 useless; null if it gave none.
+  read_at: When it last read the memory in full after it had found it.
+  has_cited: True if it wrote a memory that has this one as a parent and that every reader of this one may read.
+  has_asserted: True if it asserted a fact that the memory, written by another, states.
+  has_contradicted: True if it asserted a fact that contradicts the memory.');
 
 call identity.keep_private('importance.memory_voices',
   jobs => 'The roll-up job counts votes, readings and citations.',

@@ -8,11 +8,11 @@ create table importance.pending_recounts (
   packet_id uuid not null,
   queued_at timestamptz not null default clock_timestamp()
 );
-comment on table importance.pending_recounts is 'Queue of memories whose voices must be counted again, because a memory that '
-  'cites them was written, changed or deleted, or feedback was deleted.';
-comment on column importance.pending_recounts.recount_id is 'The order of the queue.';
-comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
-comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
+call identity.describe('importance.pending_recounts', 'Queue of memories whose voices must be counted again, because a memory that
+    cites them was written, changed or deleted, or feedback was deleted.
+  recount_id: The order of the queue.
+  packet_id: The memory, which may have been deleted since.
+  queued_at: When the row was queued.');
 
 call identity.keep_private('importance.pending_recounts',
   jobs => 'The roll-up job works through the queue.',

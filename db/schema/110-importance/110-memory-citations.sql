@@ -10,12 +10,12 @@ create table importance.memory_citations (
 );
 
 create index memory_citations_cited_by_idx on importance.memory_citations (cited_by);
-comment on table importance.memory_citations is 'Which memories rest on which: parent_ids, one row for each parent, so that the '
-  'memories that cite one are found without a scan.';
-comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
-comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
-comment on column importance.memory_citations.content_hash is 'The hash of the text that the parent had when it was cited; null '
-  'once the parent is deleted. A citation of another text than the present one does not count.';
+call identity.describe('importance.memory_citations', 'Which memories rest on which: parent_ids, one row for each parent, so that
+    the memories that cite one are found without a scan.
+  cited_by: The memory that has the other as a parent.
+  packet_id: The parent, which may have been deleted since.
+  content_hash: The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another
+    text than the present one does not count.');
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 

@@ -7,14 +7,13 @@ create table importance.access_roll_up (
   newest_at timestamptz not null default '-infinity',
   rolled_up_at timestamptz
 );
-comment on table importance.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
-comment on column importance.access_roll_up.is_only is 'Always true; as the primary key it limits the table to one row.';
-comment on column importance.access_roll_up.to_xid is 'Everything written by transactions before this one is included in '
-  'memory_signals.';
-comment on column importance.access_roll_up.era_after is 'Accesses up to this time were written in another cluster, from which '
-  'this database was restored, and are all rolled up.';
-comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
-comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
+call identity.describe('importance.access_roll_up', 'How far the access log and feedback have been rolled up: one row.
+  is_only: Always true; as the primary key it limits the table to one row.
+  to_xid: Everything written by transactions before this one is included in memory_signals.
+  era_after: Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled
+    up.
+  newest_at: The time of the newest access that is rolled up.
+  rolled_up_at: When the last roll-up that found something ran.');
 
 call identity.keep_private('importance.access_roll_up',
   jobs => 'The job continues from this position.',

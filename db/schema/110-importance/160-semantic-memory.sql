@@ -37,30 +37,30 @@ cross join lateral (select public.packet_store_importance_score(p) as learned) i
 where e.model = (select embeddings.serving_model())
   -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
-comment on view public.semantic_memory is 'The vectors of the model that serves, of memories whole and in chunks, with the texts '
-  'that they were made from. It exists for readers of the old table of this name and is read only; new readers call '
-  'search_memory().';
-comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
-comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
-comment on column public.semantic_memory.vector is 'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions '
-  'can read it: the gateway never sends it to clients.';
-comment on column public.semantic_memory.payload is 'packet_id, text (of the chunk or the whole memory), kind, tags, importance '
-  '(as importance_score), estimated_importance (that of the writer) and metadata, built from the memory.';
-comment on column public.semantic_memory.packet_id is 'The memory.';
-comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
-comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
-comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
-comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
-comment on column public.semantic_memory.org_id is 'Org of the memory.';
-comment on column public.semantic_memory.user_id is 'User of the memory.';
-comment on column public.semantic_memory.project_id is 'Project of the memory.';
-comment on column public.semantic_memory.scope is 'Scope of the memory.';
-comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
-comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
+call identity.describe('public.semantic_memory', 'The vectors of the model that serves, of memories whole and in chunks, with the
+    texts that they were made from. It exists for readers of the old table of this name and is read only; new readers call
+    search_memory().
+  embedding_id: The vector, as in memory_embeddings.
+  agent_id: The agent in the metadata of the memory; if there is none, its creator.
+  vector: L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to
+    clients.
+  payload: packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), estimated_importance
+    (that of the writer) and metadata, built from the memory.
+  packet_id: The memory.
+  embedding_type: Type of the text that was embedded: content or reasoning.
+  model: The model that made the vector, which is the one that serves.
+  chunk_index: 0: the memory as a whole; 1 and up: its chunks in order.
+  tenant_id: Tenant of the memory.
+  org_id: Org of the memory.
+  user_id: User of the memory.
+  project_id: Project of the memory.
+  scope: Scope of the memory.
+  created_at: Time when the text was embedded.
+  updated_at: Time when a caller last changed the memory.
+  importance_score: How much the memory matters, from 0 to 1, as learned from its use.
+  access_count: How often the memory was found or read.
+  correlation_id: Correlation id of the memory.
+  session_id: Session of the memory.
+  trace_id: Trace of the memory.');
 
-comment on column public.semantic_memory.importance_score is 'How much the memory matters, from 0 to 1, as learned from its use.';
-comment on column public.semantic_memory.access_count is 'How often the memory was found or read.';
-comment on column public.semantic_memory.correlation_id is 'Correlation id of the memory.';
-comment on column public.semantic_memory.session_id is 'Session of the memory.';
-comment on column public.semantic_memory.trace_id is 'Trace of the memory.';
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;

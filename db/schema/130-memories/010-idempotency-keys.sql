@@ -19,19 +19,17 @@ create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
 -- A key may contain text about its memory and is deleted with it, so the planner keeps no samples of it.
 alter table public.idempotency_keys alter column idempotency_key set statistics 0;
 alter table public.idempotency_keys alter column request_hash set statistics 0;
-comment on table public.idempotency_keys is 'The first answer given for each idempotency key of a caller, its org and its user, '
-  'so that a retried save returns it again.';
-comment on column public.idempotency_keys.tenant_id is 'The tenant of the caller.';
-comment on column public.idempotency_keys.caller is 'The caller that used the key.';
-comment on column public.idempotency_keys.acting_org_id is 'The org of the caller, or null. Each org has keys of its own.';
-comment on column public.idempotency_keys.acting_user_id is 'The user that the caller acted for, or null. Each user has keys of '
-  'its own.';
-comment on column public.idempotency_keys.idempotency_key is 'The key, 1 to 200 bytes.';
-comment on column public.idempotency_keys.request_hash is 'SHA-256 of the arguments of the save, so that a key that is used '
-  'again for another save is refused.';
-comment on column public.idempotency_keys.created_at is 'When the key was first used.';
-comment on column public.idempotency_keys.packet_id is 'The memory of the first answer; the key is deleted with it.';
-comment on column public.idempotency_keys.status is 'The status first answered: inserted, updated or skipped_dedupe.';
+call identity.describe('public.idempotency_keys', 'The first answer given for each idempotency key of a caller, its org and its
+    user, so that a retried save returns it again.
+  tenant_id: The tenant of the caller.
+  caller: The caller that used the key.
+  acting_org_id: The org of the caller, or null. Each org has keys of its own.
+  acting_user_id: The user that the caller acted for, or null. Each user has keys of its own.
+  idempotency_key: The key, 1 to 200 bytes.
+  request_hash: SHA-256 of the arguments of the save, so that a key that is used again for another save is refused.
+  created_at: When the key was first used.
+  packet_id: The memory of the first answer; the key is deleted with it.
+  status: The status first answered: inserted, updated or skipped_dedupe.');
 
 alter table public.idempotency_keys enable row level security, force row level security;
 

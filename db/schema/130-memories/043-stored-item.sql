@@ -3,24 +3,22 @@
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
   field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
-comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
-comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
-comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
-comment on column public.stored_item.packet_id is 'The memory: the new one, or the one that is the same.';
-comment on column public.stored_item.kind is 'The kind of the item.';
-comment on column public.stored_item.project_id is 'The project that it belongs to, or null.';
-comment on column public.stored_item.branch is 'The branch that it holds for; null for every branch.';
-comment on column public.stored_item.created_at is 'When the memory was first saved.';
-comment on column public.stored_item.sqlstate is 'The code of the error; null if the item was stored.';
-comment on column public.stored_item.field is 'The field that the error is about, or null.';
-comment on column public.stored_item.message is 'What is wrong and what is valid.';
-comment on column public.stored_item.findings is 'Of what looks like a secret: path in the item, line, column and pattern; else '
-  'null.';
-comment on column public.stored_item.is_unfinished is 'True if sections of a document are left for another call with the same '
-  'item.';
-comment on column public.stored_item.updated_at is 'When the memory was last changed: its version, for a later expected_version.';
-comment on column public.stored_item.current is 'Of an item whose expected_version is not that of the memory (L9VER): what is '
-  'there, as packet_id, updated_at and content.';
+call identity.describe('public.stored_item', 'What became of one item of memory_store: it has a status and a memory, or an error.
+  index: The place of the item in the list, from 0.
+  status: inserted, updated or skipped_dedupe; null if the item was not stored.
+  packet_id: The memory: the new one, or the one that is the same.
+  kind: The kind of the item.
+  project_id: The project that it belongs to, or null.
+  branch: The branch that it holds for; null for every branch.
+  created_at: When the memory was first saved.
+  sqlstate: The code of the error; null if the item was stored.
+  field: The field that the error is about, or null.
+  message: What is wrong and what is valid.
+  findings: Of what looks like a secret: path in the item, line, column and pattern; else null.
+  is_unfinished: True if sections of a document are left for another call with the same item.
+  updated_at: When the memory was last changed: its version, for a later expected_version.
+  current: Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and
+    content.');
 
 create function memories.is_fault_of_item(sqlstate text) returns boolean
 language sql immutable parallel safe set search_path = ''

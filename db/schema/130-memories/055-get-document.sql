@@ -2,10 +2,10 @@
 -- access log.
 
 create type public.document_read as (memory public.packet_store, body_md text, sections jsonb);
-comment on type public.document_read is 'A document with its whole text.';
-comment on column public.document_read.memory is 'The memory of kind document.';
-comment on column public.document_read.body_md is 'Its Markdown, byte for byte as it was stored; empty if it has no sections.';
-comment on column public.document_read.sections is 'Its sections in order: packet_id, heading, level, position.';
+call identity.describe('public.document_read', 'A document with its whole text.
+  memory: The memory of kind document.
+  body_md: Its Markdown, byte for byte as it was stored; empty if it has no sections.
+  sections: Its sections in order: packet_id, heading, level, position.');
 
 -- The id of a section leads to its document, whose text is that of its sections in order.
 create function public.get_document(packet_id uuid) returns public.document_read

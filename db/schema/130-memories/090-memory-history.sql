@@ -12,21 +12,18 @@ create type public.memory_change as (
   content text,
   state jsonb
 );
-comment on type public.memory_change is 'One state of a memory: who wrote it, when, and what the change was.';
-comment on column public.memory_change.version is 'The number of the state, counted from 1 for the oldest that the caller may '
-  'see; the highest is the present state.';
-comment on column public.memory_change.version_id is 'The version; null for the present state.';
-comment on column public.memory_change.changed_at is 'Start of the period in which the memory had this state.';
-comment on column public.memory_change.until is 'When this state was replaced; null for the present state.';
-comment on column public.memory_change.creator is 'The writer of this state: who changed the memory to it or, for the state in '
-  'which it was saved, its creator.';
-comment on column public.memory_change.source is 'The source of the writer.';
-comment on column public.memory_change.tool_name is 'The tool or mutation that wrote this state.';
-comment on column public.memory_change.changed_fields is 'The fields that differ from the previous state, named like the fields '
-  'of get_memory; empty for the oldest state.';
-comment on column public.memory_change.content is 'The text in this state.';
-comment on column public.memory_change.state is 'The other fields of this state, named like those of get_memory. Learned '
-  'importance is not part of a state, and title and archived_at follow from the envelope.';
+call identity.describe('public.memory_change', 'One state of a memory: who wrote it, when, and what the change was.
+  version: The number of the state, counted from 1 for the oldest that the caller may see; the highest is the present state.
+  version_id: The version; null for the present state.
+  changed_at: Start of the period in which the memory had this state.
+  until: When this state was replaced; null for the present state.
+  creator: The writer of this state: who changed the memory to it or, for the state in which it was saved, its creator.
+  source: The source of the writer.
+  tool_name: The tool or mutation that wrote this state.
+  changed_fields: The fields that differ from the previous state, named like the fields of get_memory; empty for the oldest state.
+  content: The text in this state.
+  state: The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and title and
+    archived_at follow from the envelope.');
 
 -- Compares each state with the one before it that the caller may see, and so finds the fields that changed.
 create function public.memory_history(packet_id uuid, max_versions integer default 100) returns setof public.memory_change

@@ -11,18 +11,17 @@ create type public.memory_stats as (
   oldest timestamptz,
   newest timestamptz
 );
-comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of no others.';
-comment on column public.memory_stats.total is 'The number of memories.';
-comment on column public.memory_stats.oldest is 'The event time of the memory that happened first.';
-comment on column public.memory_stats.newest is 'The event time of the memory that happened last.';
-comment on column public.memory_stats.by_kind is 'An object of kind and count.';
-comment on column public.memory_stats.by_scope is 'An object of scope and count.';
-comment on column public.memory_stats.by_project is 'An object of project and count; memories without a project are not '
-  'included.';
-comment on column public.memory_stats.by_creator is 'An object of creator and count.';
-comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
-comment on column public.memory_stats.awaiting_embedding is 'The number of memories that can be found only by words until their '
-  'vectors are stored. One of which the model knows no piece, such as emoji alone, has no vector and does not wait.';
+call identity.describe('public.memory_stats', 'Counts of the memories that the caller may read, and of no others.
+  total: The number of memories.
+  oldest: The event time of the memory that happened first.
+  newest: The event time of the memory that happened last.
+  by_kind: An object of kind and count.
+  by_scope: An object of scope and count.
+  by_project: An object of project and count; memories without a project are not included.
+  by_creator: An object of creator and count.
+  embedded: The number of memories that can be found by meaning.
+  awaiting_embedding: The number of memories that can be found only by words until their vectors are stored. One of which the
+    model knows no piece, such as emoji alone, has no vector and does not wait.');
 
 -- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null) returns public.memory_stats

@@ -7,14 +7,12 @@ create table derived.derived_tables (
   trace_column text,
   has_own_way boolean not null
 );
-comment on table derived.derived_tables is 'The tables whose rows follow a memory. Migrations fill it, by derive_from_packets() '
-  'and list_table().';
-comment on column derived.derived_tables.table_name is 'A table of the schema public.';
-comment on column derived.derived_tables.source_column is 'Its column that names the memory.';
-comment on column derived.derived_tables.trace_column is 'Its column for the trace of the memory; null if its rows hold no '
-  'references.';
-comment on column derived.derived_tables.has_own_way is 'True if triggers of its own chapter move its rows to the owner, '
-  'project, scope and expiry of their memory.';
+call identity.describe('derived.derived_tables', 'The tables whose rows follow a memory. Migrations fill it, by
+    derive_from_packets() and list_table().
+  table_name: A table of the schema public.
+  source_column: Its column that names the memory.
+  trace_column: Its column for the trace of the memory; null if its rows hold no references.
+  has_own_way: True if triggers of its own chapter move its rows to the owner, project, scope and expiry of their memory.');
 
 alter table derived.derived_tables enable row level security, force row level security;
 create policy definer_functions on derived.derived_tables to l9_owner using (true);

@@ -12,12 +12,12 @@ create table public.field_indexes (
   primary key (tenant_id, field),
   constraint field_index_names_a_field check (packets.field_path(field) is not null)
 );
-comment on table public.field_indexes is 'Fields of envelopes that a tenant has indexed. register_field_index() and '
-  'drop_field_index() write it.';
-comment on column public.field_indexes.tenant_id is 'The tenant.';
-comment on column public.field_indexes.field is 'The field, such as status or owner.name.';
-comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
-comment on column public.field_indexes.created_at is 'When the index was registered.';
+call identity.describe('public.field_indexes', 'Fields of envelopes that a tenant has indexed. register_field_index() and
+    drop_field_index() write it.
+  tenant_id: The tenant.
+  field: The field, such as status or owner.name.
+  created_by: The administrator that registered the index.
+  created_at: When the index was registered.');
 
 call identity.protect_tenant_rows('public.field_indexes',
   readers => 'Every caller in the tenant may read which fields are indexed.',

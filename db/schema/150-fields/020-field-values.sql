@@ -28,24 +28,22 @@ create index field_values_number_idx on public.field_values (tenant_id, field, n
 where number_value is not null;
 create index field_values_time_idx on public.field_values (tenant_id, field, time_value, packet_id) where time_value is not null;
 create index field_values_more_idx on public.field_values (tenant_id, field, packet_id) where has_more;
-comment on table public.field_values is 'Values of the indexed fields of memories, by which searches find them. A row is visible '
-  'like its memory.';
-comment on column public.field_values.value_id is 'UUID version 7.';
-comment on column public.field_values.packet_id is 'The memory.';
-comment on column public.field_values.field is 'The field, as in field_indexes.';
-comment on column public.field_values.text_value is 'The first 200 characters of a text, number, true or false. A list has a row '
-  'for each element.';
-comment on column public.field_values.number_value is 'A number, rounded to a double; null for other values.';
-comment on column public.field_values.time_value is 'The time that a text is, if it is one in ISO 8601; otherwise null.';
-comment on column public.field_values.has_more is 'True if the field is a list of more elements than are indexed, so that the '
-  'memory may match any value.';
-comment on column public.field_values.tenant_id is 'Tenant of the memory.';
-comment on column public.field_values.org_id is 'Org of the memory.';
-comment on column public.field_values.user_id is 'User of the memory.';
-comment on column public.field_values.project_id is 'Project of the memory.';
-comment on column public.field_values.scope is 'Scope of the memory; it decides who may read the row.';
-comment on column public.field_values.ttl is 'Expiry of the memory; after it nobody can read the row.';
-comment on column public.field_values.updated_at is 'When the row was written, or moved with its memory.';
+call identity.describe('public.field_values', 'Values of the indexed fields of memories, by which searches find them. A row is
+    visible like its memory.
+  value_id: UUID version 7.
+  packet_id: The memory.
+  field: The field, as in field_indexes.
+  text_value: The first 200 characters of a text, number, true or false. A list has a row for each element.
+  number_value: A number, rounded to a double; null for other values.
+  time_value: The time that a text is, if it is one in ISO 8601; otherwise null.
+  has_more: True if the field is a list of more elements than are indexed, so that the memory may match any value.
+  tenant_id: Tenant of the memory.
+  org_id: Org of the memory.
+  user_id: User of the memory.
+  project_id: Project of the memory.
+  scope: Scope of the memory; it decides who may read the row.
+  ttl: Expiry of the memory; after it nobody can read the row.
+  updated_at: When the row was written, or moved with its memory.');
 
 call identity.protect_like_memories('public.field_values', noun => 'field value');
 

@@ -26,21 +26,19 @@ create table public.entity_aliases (
 alter table public.entity_aliases
   alter column alias set statistics 0, alter column entity set statistics 0,
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
-comment on table public.entity_aliases is 'Other names of entities: one row for each memory that states an alias. Readers of '
-  'facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this '
-  'table.';
-comment on column public.entity_aliases.alias_id is 'UUID version 7.';
-comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
-comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
-comment on column public.entity_aliases.alias_normalized is 'The alias in the form in which names are compared: Unicode NFKC, '
-  'lower case, white space collapsed.';
-comment on column public.entity_aliases.entity_normalized is 'The entity in the form in which names are compared: Unicode NFKC, '
-  'lower case, white space collapsed.';
-comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
-comment on column public.entity_aliases.agent is 'The creator name of the agent whose word the alias is: who stated it or, once '
-  'an administrator has confirmed it, the administrator.';
-comment on column public.entity_aliases.is_from_admin is 'True if an administrator stated or confirmed the alias. Otherwise it '
-  'counts only for its agent where others have stated something of the two names.';
+call identity.describe('public.entity_aliases', 'Other names of entities: one row for each memory that states an alias. Readers of
+    facts and relationships resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this
+    table.
+  alias_id: UUID version 7.
+  alias: The other name, as the memory spells it.
+  entity: The entity that the alias names, as the memory spells it.
+  alias_normalized: The alias in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.
+  entity_normalized: The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.
+  source_packet: The memory that states the alias.
+  agent: The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the
+    administrator.
+  is_from_admin: True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have
+    stated something of the two names.');
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
 create trigger _320_stamp_statement before insert on public.entity_aliases

@@ -7,12 +7,12 @@ create table entities.tables_with_names (
   evidence_table text not null,
   name_columns text[] not null
 );
-comment on table entities.tables_with_names is 'Tables that state something of entities: their columns with normalised names, '
-  'and the tables of evidence that say which agents state it.';
-comment on column entities.tables_with_names.table_name is 'The table, in the schema public.';
-comment on column entities.tables_with_names.key_column is 'Its key, which the evidence has too.';
-comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
-comment on column entities.tables_with_names.name_columns is 'The columns that hold names.';
+call identity.describe('entities.tables_with_names', 'Tables that state something of entities: their columns with normalised
+    names, and the tables of evidence that say which agents state it.
+  table_name: The table, in the schema public.
+  key_column: Its key, which the evidence has too.
+  evidence_table: The table of its evidence, with the column agent.
+  name_columns: The columns that hold names.');
 
 call identity.keep_private('entities.tables_with_names',
   functions => 'Migrations register tables, and functions of the owner ask whether an alias counts.');

@@ -38,12 +38,12 @@ comment on function entities.aliases_of is 'Returns the aliases of an entity tha
 grant execute on function entities.aliases_for, entities.aliases_of to l9_agent, l9_admin, l9_platform_admin;
 
 create type public.applied_alias as (alias text, entity text, creator text, confirmed_by text, alias_id uuid);
-comment on type public.applied_alias is 'An alias that was applied to find what is asked for.';
-comment on column public.applied_alias.alias is 'The other name, as its memory spells it.';
-comment on column public.applied_alias.entity is 'The entity that it names.';
-comment on column public.applied_alias.creator is 'The creator name of whoever stated the alias.';
-comment on column public.applied_alias.confirmed_by is 'The administrator that stated or confirmed it; null: nobody did.';
-comment on column public.applied_alias.alias_id is 'The alias; confirm_alias() takes it.';
+call identity.describe('public.applied_alias', 'An alias that was applied to find what is asked for.
+  alias: The other name, as its memory spells it.
+  entity: The entity that it names.
+  creator: The creator name of whoever stated the alias.
+  confirmed_by: The administrator that stated or confirmed it; null: nobody did.
+  alias_id: The alias; confirm_alias() takes it.');
 
 create function public.applied_aliases(name text) returns setof public.applied_alias
 language plpgsql stable set search_path = '' rows 5 as $$

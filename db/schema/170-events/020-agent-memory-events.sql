@@ -25,16 +25,15 @@ alter table public.agent_memory_events
 create index agent_memory_events_readers_idx on public.agent_memory_events (tenant_id, scope, "timestamp");
 create index agent_memory_events_type_idx on public.agent_memory_events (tenant_id, event_type, "timestamp");
 create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
-comment on table public.agent_memory_events is 'Events: one row for each memory of kind event, with its envelope as columns. '
-  'Triggers keep the row in step with its memory.';
-comment on column public.agent_memory_events.event_id is 'UUID version 7. It does not change while the memory stays an event.';
-comment on column public.agent_memory_events.agent_id is 'The agent that the event names: envelope.agent_id, else '
-  'metadata.agent, else the creator. The column creator says who wrote the memory.';
-comment on column public.agent_memory_events."timestamp" is 'When the event happened: the event time of its memory.';
-comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
-comment on column public.agent_memory_events.event_type is 'The type of the event: envelope.event_type, such as deploy.finished.';
-comment on column public.agent_memory_events.content is 'The other fields of the envelope; the text of the memory is its field '
-  'content.';
+call identity.describe('public.agent_memory_events', 'Events: one row for each memory of kind event, with its envelope as columns.
+    Triggers keep the row in step with its memory.
+  event_id: UUID version 7. It does not change while the memory stays an event.
+  agent_id: The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who
+    wrote the memory.
+  timestamp: When the event happened: the event time of its memory.
+  packet_id: The memory that holds the event.
+  event_type: The type of the event: envelope.event_type, such as deploy.finished.
+  content: The other fields of the envelope; the text of the memory is its field content.');
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 

@@ -33,21 +33,18 @@ alter table public.reasoning_traces
 create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id)
   include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
-comment on table public.reasoning_traces is 'Reasoning traces: one row for each memory of kind reasoning_trace, with its '
-  'envelope as columns. Triggers keep the row in step with its memory. The text of the steps is embedded as type reasoning.';
-comment on column public.reasoning_traces.trace_id is 'UUID version 7. It does not change while the memory stays a reasoning '
-  'trace.';
-comment on column public.reasoning_traces.agent_id is 'The agent that the trace names: envelope.agent_id, else metadata.agent, '
-  'else the creator. The column creator says who wrote the memory.';
-comment on column public.reasoning_traces.packet_id is 'The memory that holds the trace.';
-comment on column public.reasoning_traces.steps is 'The steps in order: a list of texts, or of objects that contain texts.';
-comment on column public.reasoning_traces.extracted_features is 'What the agent took from its input: an object.';
-comment on column public.reasoning_traces.inference_steps is 'What the agent inferred: a list.';
-comment on column public.reasoning_traces.reasoning_tokens is 'The number of tokens that the reasoning took, or a list of the '
-  'tokens.';
-comment on column public.reasoning_traces.decision_tokens is 'The number of tokens that the decision took, or a list of the '
-  'tokens.';
-comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
+call identity.describe('public.reasoning_traces', 'Reasoning traces: one row for each memory of kind reasoning_trace, with its
+    envelope as columns. Triggers keep the row in step with its memory. The text of the steps is embedded as type reasoning.
+  trace_id: UUID version 7. It does not change while the memory stays a reasoning trace.
+  agent_id: The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who
+    wrote the memory.
+  packet_id: The memory that holds the trace.
+  steps: The steps in order: a list of texts, or of objects that contain texts.
+  extracted_features: What the agent took from its input: an object.
+  inference_steps: What the agent inferred: a list.
+  reasoning_tokens: The number of tokens that the reasoning took, or a list of the tokens.
+  decision_tokens: The number of tokens that the decision took, or a list of the tokens.
+  confidence_scores: An object that maps names to confidences from 0 to 1.');
 
 -- trace_id is the key of the reasoning trace, so the trace of its memory has another name.
 call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id', trace_column => 'packet_trace_id');

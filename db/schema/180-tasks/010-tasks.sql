@@ -53,30 +53,27 @@ create index tasks_status_idx on public.tasks (tenant_id, status, type);
 create index tasks_caller_idx on public.tasks (tenant_id, caller) where caller is not null;
 create index tasks_completed_idx on public.tasks (completed_at);
 create unique index tasks_open_key on public.tasks (tenant_id, job_key) where status in ('queued', 'running');
-comment on table public.tasks is 'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row '
-  'is deleted 30 days after its run ended.';
-comment on column public.tasks.id is 'UUID version 7.';
-comment on column public.tasks.type is 'The kind of work, such as reembed: a lower-case word.';
-comment on column public.tasks.status is 'queued, running, completed or failed.';
-comment on column public.tasks.payload is 'The parameters of the run: numbers, ids and names, never contents.';
-comment on column public.tasks.result is 'The outcome of the run: numbers, ids and names, never contents.';
-comment on column public.tasks.error is 'The name of the error that ended the run; interrupted if its process died. Null unless '
-  'status is failed.';
-comment on column public.tasks.job_key is 'The object of the work, such as extract and the id of a memory. At most one run with '
-  'the same key is queued or running.';
-comment on column public.tasks.job_id is 'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command '
-  'does it.';
-comment on column public.tasks.caller is 'The caller who asked for the run. Null: a schedule started it.';
-comment on column public.tasks.tenant_id is 'The tenant that the run works for.';
-comment on column public.tasks.org_id is 'The org that the run works for. Null: the whole tenant.';
-comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
-comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
-comment on column public.tasks.scope is 'The scope that the run works on; callers who can read this scope can read the row. '
-  'Null: all scopes, and then only admins who can read every scope and project can read the row.';
-comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
-comment on column public.tasks.started_at is 'When the run started.';
-comment on column public.tasks.completed_at is 'When the run completed or failed.';
-comment on column public.tasks.updated_at is 'When the status last changed.';
+call identity.describe('public.tasks', 'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A
+    row is deleted 30 days after its run ended.
+  id: UUID version 7.
+  type: The kind of work, such as reembed: a lower-case word.
+  status: queued, running, completed or failed.
+  payload: The parameters of the run: numbers, ids and names, never contents.
+  result: The outcome of the run: numbers, ids and names, never contents.
+  error: The name of the error that ended the run; interrupted if its process died. Null unless status is failed.
+  job_key: The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or running.
+  job_id: graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command does it.
+  caller: The caller who asked for the run. Null: a schedule started it.
+  tenant_id: The tenant that the run works for.
+  org_id: The org that the run works for. Null: the whole tenant.
+  user_id: The user that the run works for. Null: the whole org.
+  project_id: The project that the run works on. Null: all projects.
+  scope: The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins
+    who can read every scope and project can read the row.
+  created_at: When the run was queued, or when it started if it was never queued.
+  started_at: When the run started.
+  completed_at: When the run completed or failed.
+  updated_at: When the status last changed.');
 
 call identity.protect_like_memories('public.tasks', noun => 'task', expires => false);
 -- Such a row may tell that there is work in any scope and project, and how much.

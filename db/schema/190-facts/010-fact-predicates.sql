@@ -12,15 +12,14 @@ create table public.fact_predicates (
   constraint predicate_normalised check (predicate = entities.normalise_name(predicate) and predicate <> ''),
   constraint predicate_description_at_most_1000_bytes check (octet_length(description) <= 1000)
 );
-comment on table public.fact_predicates is 'Predicates that a tenant''s admins registered. A predicate without a row is '
-  'multi-valued: its facts hold side by side.';
-comment on column public.fact_predicates.tenant_id is 'The tenant.';
-comment on column public.fact_predicates.predicate is 'The predicate in the form that facts store: lower case, white space '
-  'trimmed and collapsed.';
-comment on column public.fact_predicates.is_single_valued is 'Single-valued: asserting a new object supersedes the previous one.';
-comment on column public.fact_predicates.description is 'What the predicate says of a subject, at most 1000 bytes.';
-comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
-comment on column public.fact_predicates.updated_at is 'When the predicate was last registered again.';
+call identity.describe('public.fact_predicates', 'Predicates that a tenant''s admins registered. A predicate without a row is
+    multi-valued: its facts hold side by side.
+  tenant_id: The tenant.
+  predicate: The predicate in the form that facts store: lower case, white space trimmed and collapsed.
+  is_single_valued: Single-valued: asserting a new object supersedes the previous one.
+  description: What the predicate says of a subject, at most 1000 bytes.
+  created_at: When the predicate was first registered.
+  updated_at: When the predicate was last registered again.');
 
 alter table public.fact_predicates enable row level security, force row level security;
 

@@ -79,44 +79,39 @@ call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_pa
 -- Subject and object are those of its evidence, which is guarded itself.
 call secrets.guard_table(
   'public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
-comment on table public.knowledge_facts is 'Facts: subject, predicate and object, with two time axes. Validity: from valid_from '
-  'to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in '
-  'fact_evidence. assert_fact() and retract_fact() write this table.';
-comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
-comment on column public.knowledge_facts.subject is 'The entity that the fact is about, spelled as in the statement that counts '
-  'most: an administrator''s before an agent''s, then the oldest.';
-comment on column public.knowledge_facts.predicate is 'What the fact says of its subject: lower case, white space trimmed and '
-  'collapsed.';
-comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
-comment on column public.knowledge_facts.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where '
-  'c is the highest confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
-comment on column public.knowledge_facts.source_packet is 'The memory of the statement that counts most: an administrator''s '
-  'before an agent''s, then the oldest. fact_evidence lists all of them.';
-comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
-comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
-comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
-comment on column public.knowledge_facts.supporting_packet_count is 'How often the fact was stated: once for each memory and '
-  'agent, and once more each time an agent repeated the fact without naming a memory.';
-comment on column public.knowledge_facts.agent_count is 'How many agents state the fact. Rankings count these.';
-comment on column public.knowledge_facts.is_from_admin is 'True if an administrator states the fact. What agents state against '
-  'it while it holds is kept with superseded_by and an empty validity: it is never current.';
-comment on column public.knowledge_facts.contradiction_count is 'How many agents stated a different value of the same subject '
-  'and predicate that superseded this one, was superseded by it, or is outranked by an administrator''s, up to the end of its '
-  'validity.';
-comment on column public.knowledge_facts.access_count is 'How often find_facts() returned the fact, as of the last roll-up of '
-  'the access log.';
-comment on column public.knowledge_facts.valid_from is 'Start of validity: the earliest that any of its statements gives; of a '
-  'single-valued predicate, any of those that count for its confidence.';
-comment on column public.knowledge_facts.valid_to is 'End of validity: as stated, or when the superseding fact started to hold; '
-  'valid_from for a fact that an administrator''s outranks. Null: the fact still holds unless it is retracted.';
-comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
-comment on column public.knowledge_facts.superseded_by is 'The fact that superseded or outranks this one; it has the same '
-  'tenant, org, user, project and scope.';
-comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
-comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
-comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';
-comment on column public.knowledge_facts.audience_id is 'Hash of tenant, org, user, project and scope. Rows with equal values '
-  'are visible to the same callers.';
+call identity.describe('public.knowledge_facts', 'Facts: subject, predicate and object, with two time axes. Validity: from
+    valid_from to valid_to. Knowledge: from recorded_at until superseded_at or retracted_at. Every fact is computed from its rows
+    in fact_evidence. assert_fact() and retract_fact() write this table.
+  fact_id: UUID version 7.
+  subject: The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an
+    agent''s, then the oldest.
+  predicate: What the fact says of its subject: lower case, white space trimmed and collapsed.
+  object: The value: a text, number, truth value, list or object.
+  confidence: From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent
+    gave. What an administrator states has the confidence of administrators alone.
+  source_packet: The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest.
+    fact_evidence lists all of them.
+  subject_normalized: The subject in the form in which names are compared.
+  object_normalized: The object in the form in which objects are compared.
+  is_single_valued: True if the predicate is registered as single-valued.
+  supporting_packet_count: How often the fact was stated: once for each memory and agent, and once more each time an agent
+    repeated the fact without naming a memory.
+  agent_count: How many agents state the fact. Rankings count these.
+  is_from_admin: True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by
+    and an empty validity: it is never current.
+  contradiction_count: How many agents stated a different value of the same subject and predicate that superseded this one, was
+    superseded by it, or is outranked by an administrator''s, up to the end of its validity.
+  access_count: How often find_facts() returned the fact, as of the last roll-up of the access log.
+  valid_from: Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that
+    count for its confidence.
+  valid_to: End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an
+    administrator''s outranks. Null: the fact still holds unless it is retracted.
+  recorded_at: When the fact was first asserted.
+  superseded_by: The fact that superseded or outranks this one; it has the same tenant, org, user, project and scope.
+  superseded_at: When the superseding fact was recorded.
+  retracted_at: When a caller retracted the fact: it is not true and never was.
+  retraction_reason: The reason that the caller gave for the retraction.
+  audience_id: Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.');
 
 create policy worker_counts on public.knowledge_facts for update to l9_worker using (true);
 comment on policy worker_counts on public.knowledge_facts is 'The job that rolls up the access log updates access_count; the '

@@ -50,26 +50,21 @@ create trigger _320_stamp_statement before insert on public.fact_evidence
   for each row execute function derived.tg__stamp_statement('packet_id');
 -- A fact is found by its normalised subject and object, so it is refused rather than redacted.
 call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
-comment on table public.fact_evidence is 'Evidence of facts: one row for each statement of a fact, by a memory and who asserted '
-  'it from there. A fact is computed from these rows.';
-comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
-comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
-comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
-comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
-comment on column public.fact_evidence.object is 'The object as this memory spells it.';
-comment on column public.fact_evidence.confidence is 'The highest confidence that was given with this statement, from 0 to 1.';
-comment on column public.fact_evidence.mentions is 'How often the agent stated the fact in the same words without naming a '
-  'memory; otherwise 1.';
-comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
-comment on column public.fact_evidence.valid_to is 'The end of validity that this memory states; null: none. Of several '
-  'statements the last one that gives an end counts.';
-comment on column public.fact_evidence.end_stated_at is 'When that end was stated.';
-comment on column public.fact_evidence.agent is 'The creator name of the agent whose statement it is: creator or, if a job '
-  'extracted the fact, the writer of the memory.';
-comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
-comment on column public.fact_evidence.content_hash is 'The hash of the text that the memory had when the fact was last stated '
-  'from it. As use of the memory only statements from its present text count.';
-comment on column public.fact_evidence.into_world is 'True if the fact is to change the world model: a model extracted it, or a '
-  'caller said so.';
-comment on column public.fact_evidence.extracted_by is 'The chat model that extracted the fact from the memory. Null: a caller '
-  'asserted it.';
+call identity.describe('public.fact_evidence', 'Evidence of facts: one row for each statement of a fact, by a memory and who
+    asserted it from there. A fact is computed from these rows.
+  evidence_id: UUID version 7.
+  fact_id: The fact that the memory states.
+  packet_id: The memory that states the fact.
+  subject: The subject as this memory spells it.
+  object: The object as this memory spells it.
+  confidence: The highest confidence that was given with this statement, from 0 to 1.
+  mentions: How often the agent stated the fact in the same words without naming a memory; otherwise 1.
+  valid_from: The start of validity that this memory states.
+  valid_to: The end of validity that this memory states; null: none. Of several statements the last one that gives an end counts.
+  end_stated_at: When that end was stated.
+  agent: The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.
+  is_from_admin: True if that agent was an administrator when it made the statement.
+  content_hash: The hash of the text that the memory had when the fact was last stated from it. As use of the memory only
+    statements from its present text count.
+  into_world: True if the fact is to change the world model: a model extracted it, or a caller said so.
+  extracted_by: The chat model that extracted the fact from the memory. Null: a caller asserted it.');

@@ -2,11 +2,11 @@
 
 create type public.fact_as_of as (
   fact public.knowledge_facts, valid_from timestamptz, valid_to timestamptz, replaced public.knowledge_facts);
-comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
-comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
-comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';
-comment on column public.fact_as_of.valid_to is 'End of validity, as known at that time. Null: no end was known.';
-comment on column public.fact_as_of.replaced is 'The fact that this one had superseded, as known at that time.';
+call identity.describe('public.fact_as_of', 'A fact as it was known at a point in time.
+  fact: The fact with the present values of its row.
+  valid_from: Start of validity, as known at that time.
+  valid_to: End of validity, as known at that time. Null: no end was known.
+  replaced: The fact that this one had superseded, as known at that time.');
 
 -- Computes validity and succession again from the evidence that existed by then, as supersession_chain() does for
 -- today: the columns of a fact tell only what is known now.

@@ -30,31 +30,24 @@ alter table public.entity_relationships
   alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
   alter column target_entity set statistics 0, alter column source_normalized set statistics 0,
   alter column target_normalized set statistics 0;
-comment on table public.entity_relationships is 'The entity graph: how two entities are related, one row for each triple '
-  '(source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from '
-  'relationship_evidence. relate() writes this table.';
-comment on column public.entity_relationships.relationship_id is 'UUID version 7, so ids are ordered by when the relationship '
-  'was first stated.';
-comment on column public.entity_relationships.source_entity is 'The entity that the relationship starts from, as its source '
-  'memory spells it.';
-comment on column public.entity_relationships.relationship_type is 'The type of the relationship: lower case with underscores, '
-  'such as depends_on.';
-comment on column public.entity_relationships.target_entity is 'The entity that the relationship leads to, as its source memory '
-  'spells it.';
-comment on column public.entity_relationships.source_normalized is 'source_entity in the form in which names are compared: '
-  'Unicode NFKC, lower case, white space collapsed.';
-comment on column public.entity_relationships.target_normalized is 'target_entity in the form in which names are compared: '
-  'Unicode NFKC, lower case, white space collapsed.';
-comment on column public.entity_relationships.confidence is 'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the '
-  'relationship (noisy-or), where c is the highest confidence that the agent gave. What an administrator states has the '
-  'confidence of administrators alone.';
-comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
-comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
-comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
-comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
-comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
-comment on column public.entity_relationships.source_packet is 'The memory that states the relationship and expires last, of '
-  'administrators before agents; of several such memories, the oldest.';
+call identity.describe('public.entity_relationships', 'The entity graph: how two entities are related, one row for each triple
+    (source, type, target) in one tenant, org, user, project and scope. Everything but the triple is computed from
+    relationship_evidence. relate() writes this table.
+  relationship_id: UUID version 7, so ids are ordered by when the relationship was first stated.
+  source_entity: The entity that the relationship starts from, as its source memory spells it.
+  relationship_type: The type of the relationship: lower case with underscores, such as depends_on.
+  target_entity: The entity that the relationship leads to, as its source memory spells it.
+  source_normalized: source_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.
+  target_normalized: target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.
+  confidence: From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest
+    confidence that the agent gave. What an administrator states has the confidence of administrators alone.
+  mention_count: How often the relationship was stated.
+  agent_count: How many agents state the relationship. Rankings count these.
+  is_from_admin: True if an administrator states the relationship.
+  first_seen: When a memory that still exists first stated the relationship.
+  last_seen: When a memory that still exists last stated the relationship.
+  source_packet: The memory that states the relationship and expires last, of administrators before agents; of several such
+    memories, the oldest.');
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');

@@ -28,26 +28,21 @@ alter table public.entity_relationships add constraint relationship_source_is_ev
 alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0,
   alter column extracted_by set statistics 0;
-comment on table public.relationship_evidence is 'Evidence of relationships: which agent states a relationship from which '
-  'memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
-comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
-comment on column public.relationship_evidence.relationship_id is 'The relationship; it has the same tenant, org, user, project '
-  'and scope as the memory.';
-comment on column public.relationship_evidence.packet_id is 'The memory that states the relationship.';
-comment on column public.relationship_evidence.source_entity is 'The entity that the relationship starts from, as this memory '
-  'spells it.';
-comment on column public.relationship_evidence.target_entity is 'The entity that the relationship leads to, as this memory '
-  'spells it.';
-comment on column public.relationship_evidence.confidence is 'The highest confidence in the relationship that the agent gave '
-  'with this memory, from 0 to 1.';
-comment on column public.relationship_evidence.mentions is 'How often the agent stated the relationship from this memory.';
-comment on column public.relationship_evidence.agent is 'The creator name of the agent whose statement it is: creator or, if a '
-  'job extracted the relationship, the writer of the memory.';
-comment on column public.relationship_evidence.is_from_admin is 'True if that agent was an administrator when it made the '
-  'statement.';
-comment on column public.relationship_evidence.extracted_by is 'The chat model that extracted the relationship from the memory. '
-  'Null: a caller stated it, possibly besides a model.';
-comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
+call identity.describe('public.relationship_evidence', 'Evidence of relationships: which agent states a relationship from which
+    memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.
+  evidence_id: UUID version 7.
+  relationship_id: The relationship; it has the same tenant, org, user, project and scope as the memory.
+  packet_id: The memory that states the relationship.
+  source_entity: The entity that the relationship starts from, as this memory spells it.
+  target_entity: The entity that the relationship leads to, as this memory spells it.
+  confidence: The highest confidence in the relationship that the agent gave with this memory, from 0 to 1.
+  mentions: How often the agent stated the relationship from this memory.
+  agent: The creator name of the agent whose statement it is: creator or, if a job extracted the relationship, the writer of the
+    memory.
+  is_from_admin: True if that agent was an administrator when it made the statement.
+  extracted_by: The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a
+    model.
+  last_seen: When the relationship was last stated from this memory.');
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 create trigger _320_stamp_statement before insert on public.relationship_evidence

@@ -1,19 +1,15 @@
 -- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call walk_graph().
 create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
   confidence double precision, relationship_ids uuid[], creator text, source text);
-comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
-comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
-comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
-comment on column public.graph_step.target_entity is 'The entity that the relationship leads to.';
-comment on column public.graph_step.direction is 'outgoing: the path leads from source to target; incoming: from target to '
-  'source.';
-comment on column public.graph_step.confidence is 'The combined confidence of all relationships with this triple that the caller '
-  'can read.';
-comment on column public.graph_step.relationship_ids is 'The relationships with this triple, most confident first: one for each '
-  'scope, project, owner and spelling.';
-comment on column public.graph_step.creator is 'Who stated the most confident of them; of what a model extracted, job. Only '
-  'explore_graph() fills it in.';
-comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
+call identity.describe('public.graph_step', 'One step of a path: a relationship and the direction in which it is followed.
+  source_entity: The entity that the relationship starts from.
+  relationship_type: The type of the relationship, such as depends_on.
+  target_entity: The entity that the relationship leads to.
+  direction: outgoing: the path leads from source to target; incoming: from target to source.
+  confidence: The combined confidence of all relationships with this triple that the caller can read.
+  relationship_ids: The relationships with this triple, most confident first: one for each scope, project, owner and spelling.
+  creator: Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.
+  source: The source of who stated it; of what a model extracted, the source of the memory.');
 
 create type graph.graph_node as (name text, entity text, confidence double precision, depth integer, steps public.graph_step[],
   is_new boolean);

@@ -1,23 +1,21 @@
 -- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL shows.
 create type public.graph_path as (entity text, confidence double precision, depth integer, steps public.graph_step[]);
-comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
-comment on column public.graph_path.entity is 'The entity that was reached.';
-comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
-comment on column public.graph_path.depth is 'The number of steps.';
-comment on column public.graph_path.steps is 'The relationships of the path, in order.';
+call identity.describe('public.graph_path', 'An entity that was reached, and the best path to it.
+  entity: The entity that was reached.
+  confidence: The product of the confidences of the steps.
+  depth: The number of steps.
+  steps: The relationships of the path, in order.');
 
 create type public.graph_exploration as (entity text, known_as text[], paths public.graph_path[], edges_followed integer,
   is_truncated boolean, aliases public.applied_alias[]);
-comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
-comment on column public.graph_exploration.entity is 'The start entity: the given name, or the entity that the given alias '
-  'names.';
-comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
-comment on column public.graph_exploration.paths is 'The entities that were reached, each with its best path, most confident '
-  'first.';
-comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
-comment on column public.graph_exploration.is_truncated is 'True if there is more: more entities than limit, or more '
-  'relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
-comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
+call identity.describe('public.graph_exploration', 'The entities that are related to an entity, as far as the caller can read.
+  entity: The start entity: the given name, or the entity that the given alias names.
+  known_as: All names of the start entity, normalised.
+  paths: The entities that were reached, each with its best path, most confident first.
+  edges_followed: The number of relationships that were followed.
+  is_truncated: True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and
+    the 1000 most confident of one name).
+  aliases: The aliases by which the start entity was found, and whose word they are.');
 
 create function graph.with_creators(steps public.graph_step[]) returns public.graph_step[]
 language sql stable set search_path = '' set enable_seqscan = off

@@ -1,14 +1,11 @@
 -- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
 create type public.standing as (creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
-comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
-comment on column public.standing.creator is 'The agent that saved it.';
-comment on column public.standing.source is 'The source of that agent.';
-comment on column public.standing.text_creator is 'The administrator whose text it is by now; null: it is the text of its '
-  'creator.';
-comment on column public.standing.superseded_by is 'The memory that superseded it, directly, as far as the caller can read that '
-  'one; otherwise null.';
-comment on column public.standing.is_partly_superseded is 'True if it also states facts that nothing superseded; null if nothing '
-  'superseded it.';
+call identity.describe('public.standing', 'Whose word a memory is, and whether it still holds.
+  creator: The agent that saved it.
+  source: The source of that agent.
+  text_creator: The administrator whose text it is by now; null: it is the text of its creator.
+  superseded_by: The memory that superseded it, directly, as far as the caller can read that one; otherwise null.
+  is_partly_superseded: True if it also states facts that nothing superseded; null if nothing superseded it.');
 
 create function standing.standing_of(memory public.packet_store, superseded_by uuid, is_partly_superseded boolean)
 returns public.standing

@@ -1,8 +1,8 @@
 -- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(), which calls the others.
 create type standing.succession as (packet_id uuid, successor_id uuid, is_direct boolean, is_partial boolean);
-comment on type standing.succession is 'A memory and one that superseded it.';
-comment on column standing.succession.is_direct is 'False if it superseded a successor of the memory.';
-comment on column standing.succession.is_partial is 'True if the memory also states facts that nothing superseded.';
+call identity.describe('standing.succession', 'A memory and one that superseded it.
+  is_direct: False if it superseded a successor of the memory.
+  is_partial: True if the memory also states facts that nothing superseded.');
 
 create function standing.packet_stating(fact_id uuid, except_packet uuid) returns uuid
 language sql stable set search_path = '' set enable_seqscan = off

@@ -1,9 +1,10 @@
 -- Adds the standing to the hits of a page, and puts what is superseded after its successors. Searches call it last.
 create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
-comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
-comment on column standing.placed_hit.score is 'Its score, or that of the hit before it if that is less.';
-comment on column standing.placed_hit.explanation is 'If the score was lowered: superseded, with what superseded the hit (by) '
-  'and the score that it had. Otherwise empty.';
+call identity.describe('standing.placed_hit', 'A hit in its new order: its place among the hits as they were ranked, and its
+    standing.
+  score: Its score, or that of the hit before it if that is less.
+  explanation: If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise
+    empty.');
 
 -- Works on places in the list rather than on scores: a hit gets a place just behind its last successor, and then at
 -- most the score of the hit before it.

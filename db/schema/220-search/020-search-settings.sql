@@ -28,37 +28,30 @@ create table public.search_settings (
     cardinality(languages) between 1 and search.max_languages() and languages <@ words.languages()),
   constraint search_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-comment on table public.search_settings is 'Weights of a tenant''s searches. Only a tenant that changed a default has a row. '
-  'set_search_settings() writes it.';
-comment on column public.search_settings.tenant_id is 'The tenant.';
-comment on column public.search_settings.lexical_weight is 'Weight of words in a hybrid search, from 0 to 1, relative to '
-  'semantic_weight.';
-comment on column public.search_settings.semantic_weight is 'Weight of meaning in a hybrid search, from 0 to 1, relative to '
-  'lexical_weight.';
-comment on column public.search_settings.context_weight is 'From 0 to 1. If a memory matches better together with its '
-  'predecessor in the thread, its score is raised by this part of the difference.';
-comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
-comment on column public.search_settings.chunk_weight is 'From 0 to 1. If a chunk of a long memory is nearer to the query than '
-  'the memory as a whole, its score is raised by this part of the difference.';
-comment on column public.search_settings.thread_weight is 'From 0 to 1: how much the best score in its thread, among the '
-  'candidates, counts beside the score of a memory itself.';
-comment on column public.search_settings.next_weight is 'From 0 to 1: which part of its own score the next memory in the thread '
-  'lends to a memory.';
-comment on column public.search_settings.speaker_boost is 'From 0 to 1. If the query names a speaker, the scores of what that '
-  'speaker said are raised; a score of 0.5 by half of this part.';
-comment on column public.search_settings.common_word_share is 'Names (words with a capital) that more than this share (0 to 1) '
-  'of the memories of the project have are left out of the text that the vector of a query is made of. 1: none is left out.';
-comment on column public.search_settings.min_relevance is 'The min_relevance, from 0 to 1, of a search by a query that compares '
-  'meaning and gives none.';
-comment on column public.search_settings.recency_boost is 'Part of its score that a memory saved just now gains. The gain halves '
-  'with every half-life.';
-comment on column public.search_settings.importance_boost is 'Part of its score that a memory of importance 1 gains. Both boosts '
-  'together are at most 0.2.';
-comment on column public.search_settings.half_life_days is 'Maps kinds to half-lives in days; default is used for all other '
-  'kinds.';
-comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
-  'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
-comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
+call identity.describe('public.search_settings', 'Weights of a tenant''s searches. Only a tenant that changed a default has a row.
+    set_search_settings() writes it.
+  tenant_id: The tenant.
+  lexical_weight: Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.
+  semantic_weight: Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.
+  context_weight: From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this
+    part of the difference.
+  uses_chunks: True if long memories are also compared chunk by chunk.
+  chunk_weight: From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised by
+    this part of the difference.
+  thread_weight: From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory
+    itself.
+  next_weight: From 0 to 1: which part of its own score the next memory in the thread lends to a memory.
+  speaker_boost: From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by
+    half of this part.
+  common_word_share: Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left
+    out of the text that the vector of a query is made of. 1: none is left out.
+  min_relevance: The min_relevance, from 0 to 1, of a search by a query that compares meaning and gives none.
+  recency_boost: Part of its score that a memory saved just now gains. The gain halves with every half-life.
+  importance_boost: Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.
+  half_life_days: Maps kinds to half-lives in days; default is used for all other kinds.
+  languages: The languages of the tenant''s memories. A query is matched in each of them. A memory whose writer gives no language
+    gets the one that its script and stop words point to, else the first.
+  updated_at: Time when the settings were last changed.');
 call identity.protect_tenant_rows('public.search_settings',
   readers => 'Every caller in the tenant may read how its searches are weighted.',
   writers => 'set_search_settings() writes the settings.');

@@ -4,58 +4,52 @@ create type public.memory_hit as (packet_id uuid, access_id uuid, content text, 
   lexical_score real, semantic_score real, chunk_index integer, kind text, scope text, project_id text, tags text[],
   thread_id text, creator text, importance real, estimated_importance real, "timestamp" timestamptz, explanation jsonb,
   speaker text, created_at timestamptz, relevance real, branch text, standing public.standing, updated_at timestamptz);
-comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
-comment on column public.memory_hit.packet_id is 'The memory.';
-comment on column public.memory_hit.kind is 'Kind of the memory.';
-comment on column public.memory_hit.scope is 'Scope of the memory, which decides which callers can read it.';
-comment on column public.memory_hit.project_id is 'Project of the memory; null in scope global.';
-comment on column public.memory_hit.branch is 'Branch of the memory; null means every branch.';
-comment on column public.memory_hit.tags is 'Labels of the memory.';
-comment on column public.memory_hit.thread_id is 'Conversation or task that the memory belongs to.';
-comment on column public.memory_hit.creator is 'Agent that saved the memory.';
-comment on column public.memory_hit."timestamp" is 'Time when it happened.';
-comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
-comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
-comment on column public.memory_hit.updated_at is 'Time when the memory was last changed, the expected_version of a later write; '
-  'with as_of, since when that state held.';
-comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
-comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens '
-  'leaves no room for more. get_memory returns the whole text.';
-comment on column public.memory_hit.is_truncated is 'True if content was truncated.';
-comment on column public.memory_hit.snippet is 'The part that matched best, with words of the query between ** and **.';
-comment on column public.memory_hit.score is 'From 0 to 1, after the boosts: the weighted sum of lexical_score and '
-  'semantic_score, in mode lexical or semantic that score alone, lifted by its conversation (the speaker, the next memory, the '
-  'thread); in mode graph the confidence of the path; 1 if nothing was ranked.';
-comment on column public.memory_hit.lexical_score is 'BM25 score relative to that of the best hit, from 0 to 1; null if the '
-  'memory was not found by words.';
-comment on column public.memory_hit.semantic_score is 'Cosine similarity to the query, from 0 to 1; null if the memory was not '
-  'compared.';
-comment on column public.memory_hit.relevance is 'How likely the memory has to do with the query, from 0 to 1, whatever else was '
-  'found: what the cosine similarity tells by the embedding model''s map (in embedding_models) or, if that is more, what the '
-  'share of the words of the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in '
-  'mode graph.';
-comment on column public.memory_hit.importance is 'Importance of the memory, from 0 to 1, as learned from its use; with as_of, '
-  'that of a state in the past is its estimate.';
-comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
-comment on column public.memory_hit.standing is 'Whose word the memory is, and what has superseded it. A hit that is superseded '
-  'comes after those of the hits that superseded it.';
-comment on column public.memory_hit.chunk_index is 'Chunk that is nearest to the query in meaning. 0: the memory as a whole; '
-  'null: the memory was not compared.';
-comment on column public.memory_hit.explanation is 'With explain: found_by (the retrievers), lexical and semantic (scores of '
-  'content and context, each from 0 to 1; the semantic score of content is that of the reasoning steps if they are nearer), '
-  'graph (the entity that the query names, and the path from it), chunk, weights, fused (their weighted sum), conversation '
-  '(whether the speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) '
-  'boosts (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it '
-  'had before). Otherwise null.';
+call identity.describe('public.memory_hit', 'A memory that a search found, and the reasons for its score.
+  packet_id: The memory.
+  kind: Kind of the memory.
+  scope: Scope of the memory, which decides which callers can read it.
+  project_id: Project of the memory; null in scope global.
+  branch: Branch of the memory; null means every branch.
+  tags: Labels of the memory.
+  thread_id: Conversation or task that the memory belongs to.
+  creator: Agent that saved the memory.
+  timestamp: Time when it happened.
+  speaker: Who said it; null if nobody is named.
+  created_at: Time when the memory was saved.
+  updated_at: Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state
+    held.
+  access_id: Identifies this hit of this search. Pass it to record_feedback.
+  content: Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. get_memory
+    returns the whole text.
+  is_truncated: True if content was truncated.
+  snippet: The part that matched best, with words of the query between ** and **.
+  score: From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic that
+    score alone, lifted by its conversation (the speaker, the next memory, the thread); in mode graph the confidence of the path;
+    1 if nothing was ranked.
+  lexical_score: BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.
+  semantic_score: Cosine similarity to the query, from 0 to 1; null if the memory was not compared.
+  relevance: How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity
+    tells by the embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that
+    the memory has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.
+  importance: Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its
+    estimate.
+  estimated_importance: Importance by the writer''s own estimate, from 0 to 1.
+  standing: Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that
+    superseded it.
+  chunk_index: Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.
+  explanation: With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the
+    semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the
+    path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next
+    memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit
+    that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.');
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
-comment on type public.search_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a '
-  'missing permission.';
-comment on column public.search_result.hits is 'The hits, best first.';
-comment on column public.search_result.searched is 'mode (the one that ran), requested_mode, scopes, projects, filters, like '
-  '(packet_id), as_of, k, threshold, min_relevance, left_out (how many of the k best were less relevant than that), vectors '
-  '(used, unavailable or not asked for), candidates (their number), cut (what max_tokens removed), entities (those that the '
-  'query names, in mode graph) and notice.';
+call identity.describe('public.search_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken
+    for a missing permission.
+  hits: The hits, best first.
+  searched: mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold,
+    min_relevance, left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not asked for),
+    candidates (their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.');
 
 create type search.search_request as (started_at timestamptz, caller identity.identity, searched_scopes text[],
   requested_scopes text[], project_id text, branch text, filters jsonb, query text, languages text[], like_packet_id uuid,
@@ -66,49 +60,38 @@ create type search.search_request as (started_at timestamptz, caller identity.id
   range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
   context_ids uuid[], reasoning_ids uuid[], entities text[], paths jsonb, leaves_texts_out boolean, max_scored integer,
   notices text[]);
-comment on type search.search_request is 'A checked search: the arguments of its steps, and the results that they pass on.';
-comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
-comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
-comment on column search.search_request.branch is 'The branch whose memories are searched, beside those of every branch; null: '
-  'all.';
-comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';
-comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
-comment on column search.search_request.mode is 'The mode that runs: hybrid becomes lexical without a vector, and recent without '
-  'a query.';
-comment on column search.search_request.min_relevance is 'Hits that are less relevant are left out.';
-comment on column search.search_request.lexemes is 'The words of the query, or the most frequent ones of the memory '
-  'like_packet_id; null if words were not searched.';
-comment on column search.search_request.word_weights is 'How much each of these words tells among the memories that the caller '
-  'may read.';
-comment on column search.search_request.relevance_midpoint is 'From the map of the model, as in embedding_models.';
-comment on column search.search_request.relevance_slope is 'From the map of the model, as in embedding_models.';
-comment on column search.search_request.candidates is 'Number of candidates that each retriever returns.';
-comment on column search.search_request.buckets is 'Buckets of the tenants that are searched: one, or all for an operator.';
-comment on column search.search_request.current_condition is 'Conditions on packet_store p, for the memory as it is now.';
-comment on column search.search_request.current_or_past_condition is 'Conditions on packet_store p. With as_of they also hold '
-  'for a memory that changed later, if its content is the same.';
-comment on column search.search_request.past_condition is 'With as_of: conditions on packet_versions v and packet_store p.';
-comment on column search.search_request.own_row_condition is 'Conditions on a table m that has its memory''s scope, project, '
-  'branch and expiry.';
-comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
-comment on column search.search_request.joins_packets is 'True if the filters need columns of packet_store, so that a join is '
-  'required.';
-comment on column search.search_request.hides_archived is 'True if memories that are archived by now are left out.';
-comment on column search.search_request.word_filter is 'Conditions on memories that are found through the index of words. What '
-  'it does not state, current_condition does.';
-comment on column search.search_request.ids is 'All memories that match, if they are few: then they are scored one by one. Null '
-  'if they are many.';
-comment on column search.search_request.context_ids is 'The same for memories that have a context.';
-comment on column search.search_request.reasoning_ids is 'Ids of readable reasoning traces, matching or not, if there are few; '
-  'null if many, empty to skip this retriever.';
-comment on column search.search_request.max_scored is 'If at most this many memories match, they are scored one by one. Filters '
-  'allow search.max_scored_rows() all the same.';
-comment on column search.search_request.leaves_texts_out is 'True if hits need no content and no snippet, because they are only '
-  'candidates.';
-comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
-comment on column search.search_request.paths is 'In mode graph, with explain: maps each memory to its entity and the path from '
-  'it.';
-comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
+call identity.describe('search.search_request', 'A checked search: the arguments of its steps, and the results that they pass on.
+  searched_scopes: Scopes that the caller may read and that the search covers.
+  requested_scopes: The scopes argument; null: all that the caller may read.
+  branch: The branch whose memories are searched, beside those of every branch; null: all.
+  query: The query, or the most frequent words of the memory like_packet_id.
+  languages: The languages in which the words of the query are matched.
+  mode: The mode that runs: hybrid becomes lexical without a vector, and recent without a query.
+  min_relevance: Hits that are less relevant are left out.
+  lexemes: The words of the query, or the most frequent ones of the memory like_packet_id; null if words were not searched.
+  word_weights: How much each of these words tells among the memories that the caller may read.
+  relevance_midpoint: From the map of the model, as in embedding_models.
+  relevance_slope: From the map of the model, as in embedding_models.
+  candidates: Number of candidates that each retriever returns.
+  buckets: Buckets of the tenants that are searched: one, or all for an operator.
+  current_condition: Conditions on packet_store p, for the memory as it is now.
+  current_or_past_condition: Conditions on packet_store p. With as_of they also hold for a memory that changed later, if its
+    content is the same.
+  past_condition: With as_of: conditions on packet_versions v and packet_store p.
+  own_row_condition: Conditions on a table m that has its memory''s scope, project, branch and expiry.
+  range_condition: Conditions on p that are ranges of an index.
+  joins_packets: True if the filters need columns of packet_store, so that a join is required.
+  hides_archived: True if memories that are archived by now are left out.
+  word_filter: Conditions on memories that are found through the index of words. What it does not state, current_condition does.
+  ids: All memories that match, if they are few: then they are scored one by one. Null if they are many.
+  context_ids: The same for memories that have a context.
+  reasoning_ids: Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.
+  max_scored: If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the
+    same.
+  leaves_texts_out: True if hits need no content and no snippet, because they are only candidates.
+  entities: In mode graph: the entities that the query names.
+  paths: In mode graph, with explain: maps each memory to its entity and the path from it.
+  notices: Sentences for the caller, which become searched.notice.');
 
 create type search.search_source as (table_name text, visibility_ranges text[], extra_condition text);
 comment on type search.search_source is 'The rows that a retriever reads, as SQL fragments, in a type of their own.';

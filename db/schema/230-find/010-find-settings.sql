@@ -14,17 +14,15 @@ create table public.find_settings (
   constraint find_weights_not_all_0 check (match_weight + recency_weight + proximity_weight + citation_weight > 0),
   constraint find_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-comment on table public.find_settings is 'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. '
-  'set_find_settings() writes it.';
-comment on column public.find_settings.tenant_id is 'The tenant.';
-comment on column public.find_settings.match_weight is 'Weight of how well a memory matches the query, from 0 to 1.';
-comment on column public.find_settings.recency_weight is 'Weight of how new a memory is, from 0 to 1.';
-comment on column public.find_settings.proximity_weight is 'Weight of how near a memory''s project and branch are to those that '
-  'were asked for, from 0 to 1.';
-comment on column public.find_settings.citation_weight is 'Weight of how many memories and facts rest on a memory, from 0 to 1.';
-comment on column public.find_settings.half_life_days is 'Maps kinds to the days after which recency is one half; default is '
-  'used for all other kinds.';
-comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
+call identity.describe('public.find_settings', 'Weights of memory_find in a tenant. Only a tenant that changed a default has a
+    row. set_find_settings() writes it.
+  tenant_id: The tenant.
+  match_weight: Weight of how well a memory matches the query, from 0 to 1.
+  recency_weight: Weight of how new a memory is, from 0 to 1.
+  proximity_weight: Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.
+  citation_weight: Weight of how many memories and facts rest on a memory, from 0 to 1.
+  half_life_days: Maps kinds to the days after which recency is one half; default is used for all other kinds.
+  updated_at: Time when the settings were last changed.');
 call identity.protect_tenant_rows('public.find_settings',
   readers => 'Every caller in the tenant may read how its hits are ranked.',
   writers => 'set_find_settings() writes the settings.');

@@ -2,50 +2,44 @@
 create type public.found_memory as (packet_id uuid, access_id uuid, kind text, title text, snippet text, score real,
   confidence real, fields jsonb, is_cut boolean, scope text, project_id text, branch text, updated_at timestamptz,
   route_used text, explanation jsonb, standing public.standing);
-comment on type public.found_memory is 'A memory that memory_find found.';
-comment on column public.found_memory.packet_id is 'The memory.';
-comment on column public.found_memory.access_id is 'Identifies this hit of this call. Pass it to record_feedback.';
-comment on column public.found_memory.kind is 'Kind of the memory.';
-comment on column public.found_memory.title is 'Title of the memory; null if its kind has none.';
-comment on column public.found_memory.snippet is 'The part that matched best, with words of the query between ** and **.';
-comment on column public.found_memory.score is 'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It '
-  'compares the hits of one call with each other.';
-comment on column public.found_memory.confidence is 'How likely the memory is relevant to the query, from 0 to 1; null without a '
-  'query.';
-comment on column public.found_memory.fields is 'The structured fields of the memory, as in its envelope, without its text.';
-comment on column public.found_memory.is_cut is 'True if fields are shortened or left out, because they are long or max_tokens '
-  'leaves no room. get_memory returns them.';
-comment on column public.found_memory.scope is 'Scope of the memory, which decides which callers can read it.';
-comment on column public.found_memory.project_id is 'Project of the memory; null in scope global.';
-comment on column public.found_memory.branch is 'Branch of the memory; null means every branch.';
-comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
-comment on column public.found_memory.route_used is 'How it was found: fast, hybrid, graph, deep, or newest if there was no '
-  'query.';
-comment on column public.found_memory.standing is 'Whose word the memory is, and what has superseded it. A hit that is '
-  'superseded comes after those of the hits that superseded it.';
-comment on column public.found_memory.explanation is 'With explain: matches, recency, proximity and citations (each with its '
-  'value from 0 to 1, its weight, and what it was made from), confidence (what it was computed from), search (as in '
-  'search_memory) and, of a hit that comes after what superseded it, superseded (by, and the score that it had before). '
-  'Otherwise null.';
+call identity.describe('public.found_memory', 'A memory that memory_find found.
+  packet_id: The memory.
+  access_id: Identifies this hit of this call. Pass it to record_feedback.
+  kind: Kind of the memory.
+  title: Title of the memory; null if its kind has none.
+  snippet: The part that matched best, with words of the query between ** and **.
+  score: From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with each
+    other.
+  confidence: How likely the memory is relevant to the query, from 0 to 1; null without a query.
+  fields: The structured fields of the memory, as in its envelope, without its text.
+  is_cut: True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns them.
+  scope: Scope of the memory, which decides which callers can read it.
+  project_id: Project of the memory; null in scope global.
+  branch: Branch of the memory; null means every branch.
+  updated_at: Time when the memory was last changed.
+  route_used: How it was found: fast, hybrid, graph, deep, or newest if there was no query.
+  standing: Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that
+    superseded it.
+  explanation: With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it
+    was made from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what
+    superseded it, superseded (by, and the score that it had before). Otherwise null.');
 
 create type public.find_suggestion as (reason text, value text, hits integer);
-comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
-comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or '
-  'branch. archived: there are archived memories, which include_archived finds; value is empty.';
-comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
-comment on column public.find_suggestion.hits is 'How many memories this finds by words, at most 100, among those that the '
-  'caller may read.';
+call identity.describe('public.find_suggestion', 'What to try instead of a call of memory_find that found little.
+  reason: spelling: value is a corrected query. kind, branch: value is another kind or branch. archived: there are archived
+    memories, which include_archived finds; value is empty.
+  value: The query, kind or branch to try.
+  hits: How many memories this finds by words, at most 100, among those that the caller may read.');
 
 create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
-comment on type public.find_result is 'Hits, best first, and what was searched, so that an empty result is not mistaken for a '
-  'missing permission.';
-comment on column public.find_result.hits is 'The hits, best first.';
-comment on column public.find_result.suggestions is 'What to try instead, if fewer than three memories were found.';
-comment on column public.find_result.searched is 'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or '
-  'two of them, one after the other), scopes, projects, filters, k, candidates (their number), left_out (how many of the k best '
-  'were less relevant than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities '
-  '(those that the query names, if relations were followed), cut (what max_tokens removed) and notice. With retry_for possibly '
-  'only retry: vector or model.';
+call identity.describe('public.find_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken for
+    a missing permission.
+  hits: The hits, best first.
+  suggestions: What to try instead, if fewer than three memories were found.
+  searched: mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes,
+    projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance of
+    the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations were
+    followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.');
 
 create type find.find_filter as (kinds text[], project_id text, branch text, scopes text[], since timestamptz, until timestamptz,
   "where" jsonb, hides_archived boolean);
@@ -53,9 +47,7 @@ comment on type find.find_filter is 'What memory_find narrows its search to; nul
 
 create type find.candidates as (ids uuid[], scores real[], relevances real[], chunks integer[], paths search.ranked_memories,
   explanations jsonb[], considered integer, left_out integer, request search.search_request);
-comment on type find.candidates is 'The answer of the retrievers: the best memories, their scores, and the request by then.';
-comment on column find.candidates.relevances is 'Relevance by the map of the embedding model; null for what was not compared by '
-  'vectors.';
-comment on column find.candidates.paths is 'The memories that state relations of the entities that the query names, with the '
-  'confidence of the path.';
-comment on column find.candidates.considered is 'How many candidates these were chosen from.';
+call identity.describe('find.candidates', 'The answer of the retrievers: the best memories, their scores, and the request by then.
+  relevances: Relevance by the map of the embedding model; null for what was not compared by vectors.
+  paths: The memories that state relations of the entities that the query names, with the confidence of the path.
+  considered: How many candidates these were chosen from.');

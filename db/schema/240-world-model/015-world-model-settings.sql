@@ -5,12 +5,12 @@ create table public.world_model_settings (
   takes_facts boolean not null default true,
   updated_at timestamptz not null default now()
 );
-comment on table public.world_model_settings is 'Whether facts change the world models of a tenant. Only a tenant that changed '
-  'the default has a row. set_world_model_settings() writes it.';
-comment on column public.world_model_settings.tenant_id is 'The tenant.';
-comment on column public.world_model_settings.takes_facts is 'True (the default) if facts that are extracted, or asserted with '
-  'into_world, change the world model of their readers.';
-comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
+call identity.describe('public.world_model_settings', 'Whether facts change the world models of a tenant. Only a tenant that
+    changed the default has a row. set_world_model_settings() writes it.
+  tenant_id: The tenant.
+  takes_facts: True (the default) if facts that are extracted, or asserted with into_world, change the world model of their
+    readers.
+  updated_at: When the settings last changed.');
 call identity.protect_tenant_rows('public.world_model_settings',
   readers => 'Every caller in the tenant may read whether its facts change the world.',
   writers => 'set_world_model_settings() writes the settings, and triggers of facts read them.');

@@ -4,10 +4,9 @@ create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
 );
-comment on table world_model.worlds is 'The current version number of each world. It is a table of its own so that no version '
-  'number is used twice, even after updates were erased.';
-comment on column world_model.worlds.state_version is 'The current version of the world. A transaction that changes the world '
-  'locks this row.';
+call identity.describe('world_model.worlds', 'The current version number of each world. It is a table of its own so that no
+    version number is used twice, even after updates were erased.
+  state_version: The current version of the world. A transaction that changes the world locks this row.');
 call identity.keep_private('world_model.worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 

@@ -7,9 +7,9 @@ create table world_model.removed_entities (
   primary key (audience_id, entity_key)
 );
 alter table world_model.removed_entities alter column entity_key set statistics 0;
-comment on table world_model.removed_entities is 'The last version of each removed entity, kept while an update still names the '
-  'entity: if the entity comes back, its version numbers continue.';
-comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
-comment on column world_model.removed_entities.version is 'The last version that the entity had.';
+call identity.describe('world_model.removed_entities', 'The last version of each removed entity, kept while an update still names
+    the entity: if the entity comes back, its version numbers continue.
+  entity_key: The name of the entity, normalised as in entity_id_normalized.
+  version: The last version that the entity had.');
 call identity.keep_private('world_model.removed_entities',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');

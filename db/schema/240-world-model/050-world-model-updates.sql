@@ -37,36 +37,27 @@ create index world_model_updates_readers_idx on public.world_model_updates (tena
 create index world_model_updates_fact_idx on public.world_model_updates (fact_id) where fact_id is not null;
 create index world_model_updates_restores_idx on public.world_model_updates (audience_id, state_version_after)
   where restored_versions is not null;
-comment on table public.world_model_updates is 'Event log of a world, one insight a row. The current state of the world is the '
-  'fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
-comment on column public.world_model_updates.update_id is 'UUID version 7.';
-comment on column public.world_model_updates.source_packet is 'The memory that the insight comes from. When it is deleted, this '
-  'row is deleted too and its changes are undone.';
-comment on column public.world_model_updates.insight_id is 'The id that the caller gave to the insight; by default the id of the '
-  'memory.';
-comment on column public.world_model_updates.insight_type is 'The type of the insight, a lower-case word. An update of type '
-  'restore takes the world back to restored_version.';
-comment on column public.world_model_updates.fact_id is 'The fact whose value the update brings into the world; null for an '
-  'insight.';
-comment on column public.world_model_updates.entities is 'The changes, one object for each entity: entity_id, entity_type, '
-  'attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
-comment on column public.world_model_updates.content is 'The insight in words.';
-comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
-comment on column public.world_model_updates.agent is 'The creator name of the agent whose statement it is; of an update by a '
-  'fact, of the agent that states the fact.';
-comment on column public.world_model_updates.is_from_admin is 'True if that agent was an administrator when it made the '
-  'statement.';
-comment on column public.world_model_updates.outranked is 'What did not change the world because an administrator had set it: '
-  'objects of entity_id and keys, with names of attributes, entity_type or delete.';
-comment on column public.world_model_updates.restored_version is 'For a restore: the version that the world went back to. Null '
-  'for other updates.';
-comment on column public.world_model_updates.restored_versions is 'For a restore: the versions of the updates that make up the '
-  'restored state. Null for other updates.';
-comment on column public.world_model_updates.applied_at is 'The time when the update was applied.';
-comment on column public.world_model_updates.state_version_before is 'The version of the world before this update.';
-comment on column public.world_model_updates.state_version_after is 'The version of the world after this update.';
-comment on column public.world_model_updates.audience_id is 'The world. There is one for each owner (tenant, org, user), project '
-  'and scope.';
+call identity.describe('public.world_model_updates', 'Event log of a world, one insight a row. The current state of the world is
+    the fold of these rows in version order, an administrator''s before an agent''s, and nothing else.
+  update_id: UUID version 7.
+  source_packet: The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.
+  insight_id: The id that the caller gave to the insight; by default the id of the memory.
+  insight_type: The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.
+  fact_id: The fact whose value the update brings into the world; null for an insight.
+  entities: The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key),
+    confidence, delete (true removes the entity).
+  content: The insight in words.
+  confidence: The confidence in the insight, from 0 to 1.
+  agent: The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.
+  is_from_admin: True if that agent was an administrator when it made the statement.
+  outranked: What did not change the world because an administrator had set it: objects of entity_id and keys, with names of
+    attributes, entity_type or delete.
+  restored_version: For a restore: the version that the world went back to. Null for other updates.
+  restored_versions: For a restore: the versions of the updates that make up the restored state. Null for other updates.
+  applied_at: The time when the update was applied.
+  state_version_before: The version of the world before this update.
+  state_version_after: The version of the world after this update.
+  audience_id: The world. There is one for each owner (tenant, org, user), project and scope.');
 
 -- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new
 -- version.

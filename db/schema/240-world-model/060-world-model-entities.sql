@@ -28,28 +28,22 @@ alter table public.world_model_entities
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
-comment on table public.world_model_entities is 'The current state of each world, one entity a row. It is computed from '
-  'world_model_updates, and recomputed whenever one of those is deleted or moves.';
-comment on column public.world_model_entities.entity_row_id is 'UUID version 7, for references from other rows. The name of the '
-  'entity is entity_id.';
-comment on column public.world_model_entities.entity_id is 'The name of the entity, as an administrator spelled it first or, if '
-  'none named it, an agent.';
-comment on column public.world_model_entities.entity_id_normalized is 'The name as it is compared: Unicode NFKC, lower case, '
-  'white space collapsed.';
-comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_model_entities.attributes is 'The attributes of the entity: for each key the value that an '
-  'administrator set last or, if none did, an agent.';
-comment on column public.world_model_entities.set_by is 'Who set each attribute: for each key the creator and source of who set '
-  'it last, its memory (packet_id) and is_from_admin.';
-comment on column public.world_model_entities.type_set_by is 'Who set the type, in the same form; null if nobody did.';
-comment on column public.world_model_entities.is_from_admin is 'True if an administrator updated the entity: name, confidence '
-  'and source are then those of its last update by an administrator.';
-comment on column public.world_model_entities.confidence is 'The confidence of the last update of the entity that counts, from 0 '
-  'to 1.';
-comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
-comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
-comment on column public.world_model_entities.audience_id is 'The world. There is one for each owner (tenant, org, user), '
-  'project and scope.';
+call identity.describe('public.world_model_entities', 'The current state of each world, one entity a row. It is computed from
+    world_model_updates, and recomputed whenever one of those is deleted or moves.
+  entity_row_id: UUID version 7, for references from other rows. The name of the entity is entity_id.
+  entity_id: The name of the entity, as an administrator spelled it first or, if none named it, an agent.
+  entity_id_normalized: The name as it is compared: Unicode NFKC, lower case, white space collapsed.
+  entity_type: The type of the entity, such as service.
+  attributes: The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.
+  set_by: Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and
+    is_from_admin.
+  type_set_by: Who set the type, in the same form; null if nobody did.
+  is_from_admin: True if an administrator updated the entity: name, confidence and source are then those of its last update by an
+    administrator.
+  confidence: The confidence of the last update of the entity that counts, from 0 to 1.
+  version: The version of the entity. It rises by one with each change.
+  source_packet: The memory behind the last update of the entity that counts.
+  audience_id: The world. There is one for each owner (tenant, org, user), project and scope.');
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');

@@ -19,23 +19,18 @@ alter table public.world_model_snapshots alter column description set statistics
 create index world_model_snapshots_source_idx on public.world_model_snapshots (source_packet);
 create index world_model_snapshots_readers_idx on public.world_model_snapshots (tenant_id, scope, created_at);
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
-comment on table public.world_model_snapshots is 'Versions of a world that can be compared and restored. A snapshot holds no '
-  'copy: the updates that make it up are folded on request, so it never shows anything that was erased.';
-comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
-comment on column public.world_model_snapshots.snapshot is 'The versions of the updates that make up the snapshot; '
-  'get_world_model(version => …) and diff_world() fold them.';
-comment on column public.world_model_snapshots.state_version is 'The version of the world when the snapshot was made.';
-comment on column public.world_model_snapshots.entity_count is 'The number of entities in the snapshot. Entities erased since '
-  'are not counted.';
-comment on column public.world_model_snapshots.relation_count is 'The number of attribute values that name another entity of the '
-  'snapshot. Entities erased since are not counted.';
-comment on column public.world_model_snapshots.description is 'The purpose of the snapshot in the words of its creator: at most '
-  '1000 bytes.';
-comment on column public.world_model_snapshots.created_by is 'The caller that made the snapshot.';
-comment on column public.world_model_snapshots.source_packet is 'The memory that records the snapshot. The snapshot is deleted '
-  'when that memory is deleted or moves to another world.';
-comment on column public.world_model_snapshots.audience_id is 'The world. There is one for each owner (tenant, org, user), '
-  'project and scope.';
+call identity.describe('public.world_model_snapshots', 'Versions of a world that can be compared and restored. A snapshot holds no
+    copy: the updates that make it up are folded on request, so it never shows anything that was erased.
+  snapshot_id: UUID version 7.
+  snapshot: The versions of the updates that make up the snapshot; get_world_model(version => …) and diff_world() fold them.
+  state_version: The version of the world when the snapshot was made.
+  entity_count: The number of entities in the snapshot. Entities erased since are not counted.
+  relation_count: The number of attribute values that name another entity of the snapshot. Entities erased since are not counted.
+  description: The purpose of the snapshot in the words of its creator: at most 1000 bytes.
+  created_by: The caller that made the snapshot.
+  source_packet: The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another
+    world.
+  audience_id: The world. There is one for each owner (tenant, org, user), project and scope.');
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
 call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);

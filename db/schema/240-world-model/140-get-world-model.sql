@@ -1,32 +1,26 @@
 -- The operation get_world_model, with the types that it answers.
 create type public.world_entity as (entity_id text, entity_type text, attributes jsonb, confidence double precision,
   version integer, source_packet uuid, creator text, source text, set_by jsonb);
-comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'The name of the entity, as an administrator spelled it first or, if none '
-  'named it, an agent.';
-comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
-comment on column public.world_entity.attributes is 'The attributes of the entity: for each key the value that an administrator '
-  'set last or, if none did, an agent.';
-comment on column public.world_entity.confidence is 'The confidence of the last update of the entity, from 0 to 1.';
-comment on column public.world_entity.version is 'The version of the entity. It rises by one with each change; null in a former '
-  'version of the world.';
-comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity that counts.';
-comment on column public.world_entity.creator is 'Who made the last update of the entity that counts.';
-comment on column public.world_entity.source is 'The source of who made it; of an update by a job, the source of the memory.';
-comment on column public.world_entity.set_by is 'Who set each attribute: for each key the creator and source of who set it, the '
-  'memory (packet_id) and is_from_admin.';
+call identity.describe('public.world_entity', 'An entity of a world.
+  entity_id: The name of the entity, as an administrator spelled it first or, if none named it, an agent.
+  entity_type: The type of the entity, such as service.
+  attributes: The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.
+  confidence: The confidence of the last update of the entity, from 0 to 1.
+  version: The version of the entity. It rises by one with each change; null in a former version of the world.
+  source_packet: The memory behind the last update of the entity that counts.
+  creator: Who made the last update of the entity that counts.
+  source: The source of who made it; of an update by a job, the source of the memory.
+  set_by: Who set each attribute: for each key the creator and source of who set it, the memory (packet_id) and is_from_admin.');
 
 create type public.world_model as (audience_id uuid, scope text, project_id text, version integer, entity_count integer,
   entities public.world_entity[]);
-comment on type public.world_model is 'A world at one of its versions.';
-comment on column public.world_model.audience_id is 'The world. There is one for each owner (tenant, org, user), project and '
-  'scope.';
-comment on column public.world_model.scope is 'The scope of the world.';
-comment on column public.world_model.project_id is 'The project of the world; null in scope global.';
-comment on column public.world_model.version is 'The version of the world. apply_world_update() takes it as expected_version.';
-comment on column public.world_model.entity_count is 'The number of entities that match. It can be larger than the number in '
-  'entities, which max_entities limits.';
-comment on column public.world_model.entities is 'The entities that match, sorted by name.';
+call identity.describe('public.world_model', 'A world at one of its versions.
+  audience_id: The world. There is one for each owner (tenant, org, user), project and scope.
+  scope: The scope of the world.
+  project_id: The project of the world; null in scope global.
+  version: The version of the world. apply_world_update() takes it as expected_version.
+  entity_count: The number of entities that match. It can be larger than the number in entities, which max_entities limits.
+  entities: The entities that match, sorted by name.');
 
 -- The current version is read from the stored entities, a former one is folded from the updates; both halves of one
 -- statement have the same filters.

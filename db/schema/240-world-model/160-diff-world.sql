@@ -1,23 +1,18 @@
 -- Compares two versions of a world. Callers reach diff_world() over GraphQL and psql.
 create type public.world_difference as (entity_id text, change text, entity_type text, former_type text, attributes jsonb,
   former_attributes jsonb, confidence double precision, former_confidence double precision, set_by jsonb, former_set_by jsonb);
-comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
-comment on column public.world_difference.entity_id is 'The name of the entity as spelled in the later version, or in the '
-  'earlier version if it was removed.';
-comment on column public.world_difference.entity_type is 'The type of the entity in the later version.';
-comment on column public.world_difference.former_type is 'The type of the entity in the earlier version.';
-comment on column public.world_difference.confidence is 'The confidence of the entity in the later version, from 0 to 1.';
-comment on column public.world_difference.former_confidence is 'The confidence of the entity in the earlier version, from 0 to '
-  '1.';
-comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
-comment on column public.world_difference.attributes is 'The attributes that differ, with their values in the later version; '
-  'null for one that was removed.';
-comment on column public.world_difference.set_by is 'Who set each of the attributes that differ in the later version, as in '
-  'get_world_model(); null for an entity that was removed.';
-comment on column public.world_difference.former_set_by is 'Who set each of the attributes that differ in the earlier version; '
-  'null for an entity that was added.';
-comment on column public.world_difference.former_attributes is 'The attributes that differ, with their values in the earlier '
-  'version; null for one that was added.';
+call identity.describe('public.world_difference', 'The difference of one entity between two versions of a world.
+  entity_id: The name of the entity as spelled in the later version, or in the earlier version if it was removed.
+  entity_type: The type of the entity in the later version.
+  former_type: The type of the entity in the earlier version.
+  confidence: The confidence of the entity in the later version, from 0 to 1.
+  former_confidence: The confidence of the entity in the earlier version, from 0 to 1.
+  change: The kind of change: added, removed or changed.
+  attributes: The attributes that differ, with their values in the later version; null for one that was removed.
+  set_by: Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was
+    removed.
+  former_set_by: Who set each of the attributes that differ in the earlier version; null for an entity that was added.
+  former_attributes: The attributes that differ, with their values in the earlier version; null for one that was added.');
 
 create function world_model.changed_keys(attributes jsonb, other_attributes jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''

@@ -29,31 +29,24 @@ create table public.reflection_store (
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
 -- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
-comment on table public.reflection_store is 'Lessons that agents learned, one row for each memory of kind reflection. Text, '
-  'tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and '
-  'reflection_store_access_count() return them, and memory_embeddings holds the vector.';
-comment on column public.reflection_store.reflection_id is 'UUID version 7, ordered by the time when the reflection was first '
-  'saved.';
-comment on column public.reflection_store.source_packet is 'The memory that holds the text, the tags and, in memory_embeddings, '
-  'the vector. A memory has at most one row here.';
-comment on column public.reflection_store.reflection_type is 'lesson, pattern, failure, success, insight, improvement, or '
-  'false_constraint (a constraint that was believed to hold and does not).';
-comment on column public.reflection_store.context is 'The circumstances in which the reflection applies or was learned: at most '
-  '8 KiB.';
-comment on column public.reflection_store.entities is 'The names of the entities that the reflection is about: at most 64, each '
-  'once and as its writer spelled it.';
-comment on column public.reflection_store.confidence is 'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved '
-  'the reflection with this text, where c is the highest confidence that the agent gave. An agent that repeats itself changes '
-  'nothing.';
-comment on column public.reflection_store.priority is 'critical, high, medium or low: the highest priority that an agent gave to '
-  'this text.';
-comment on column public.reflection_store.times_seen is 'The number of times that the reflection was saved with this text, by '
-  'all agents.';
-comment on column public.reflection_store.agent_count is 'The number of agents that saved the reflection with this text. '
-  'Rankings count these.';
-comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
-comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
-comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
+call identity.describe('public.reflection_store', 'Lessons that agents learned, one row for each memory of kind reflection. Text,
+    tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and
+    reflection_store_access_count() return them, and memory_embeddings holds the vector.
+  reflection_id: UUID version 7, ordered by the time when the reflection was first saved.
+  source_packet: The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row
+    here.
+  reflection_type: lesson, pattern, failure, success, insight, improvement, or false_constraint (a constraint that was believed to
+    hold and does not).
+  context: The circumstances in which the reflection applies or was learned: at most 8 KiB.
+  entities: The names of the entities that the reflection is about: at most 64, each once and as its writer spelled it.
+  confidence: The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is
+    the highest confidence that the agent gave. An agent that repeats itself changes nothing.
+  priority: critical, high, medium or low: the highest priority that an agent gave to this text.
+  times_seen: The number of times that the reflection was saved with this text, by all agents.
+  agent_count: The number of agents that saved the reflection with this text. Rankings count these.
+  last_seen: The time when the reflection was last saved.
+  source_agent: The agent that saved the reflection first.
+  expires_at: The same as ttl: from then on the reflection is no longer recalled.');
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
 call secrets.guard_table('public.reflection_store',

@@ -12,14 +12,14 @@ create table reflection.attestations (
   constraint attestation_priority_known check (priority = any (reflection.priorities())),
   constraint attestation_seen_once_at_least check (times_seen >= 1)
 );
-comment on table reflection.attestations is 'What each agent attested of a lesson: one row for each lesson and agent, so that an '
-  'agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.';
-comment on column reflection.attestations.reflection_id is 'The lesson.';
-comment on column reflection.attestations.agent is 'The creator name of the agent.';
-comment on column reflection.attestations.confidence is 'The highest confidence that the agent gave.';
-comment on column reflection.attestations.priority is 'The highest priority that the agent gave.';
-comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
-comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
+call identity.describe('reflection.attestations', 'What each agent attested of a lesson: one row for each lesson and agent, so
+    that an agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.
+  reflection_id: The lesson.
+  agent: The creator name of the agent.
+  confidence: The highest confidence that the agent gave.
+  priority: The highest priority that the agent gave.
+  times_seen: How often the agent saved the lesson.
+  last_seen: When the agent last saved it.');
 call identity.keep_private('reflection.attestations',
   functions => 'Only functions of the owner read and write it, for a lesson that the caller may read.');
 -- Callers have no grant: reflection_store holds the sums.

@@ -1,8 +1,9 @@
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
 create type public.reflect_result as (status text, reflection public.reflection_store);
-comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
-comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
-comment on column public.reflect_result.reflection is 'The reflection as it is now.';
+call identity.describe('public.reflect_result', 'The result of reflect(): the status inserted or reinforced, and the row as it is
+    now.
+  status: inserted, or reinforced if the reflection existed already.
+  reflection: The reflection as it is now.');
 
 -- An insert that meets an existing row changes nothing in it but locks it; then the attestation is added, and
 -- refresh_lesson() computes the numbers from all of them.

@@ -28,26 +28,24 @@ alter table public.task_reflections
 -- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
-comment on table public.task_reflections is 'Results of tasks: one row for each task of an audience (owner, project and scope). '
-  'The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: '
-  'task_reflections_lessons() returns them, and task_reflections_lessons_learned(), task_reflections_false_constraints() and '
-  'task_reflections_helpful_patterns() their texts by type.';
-comment on column public.task_reflections.task_reflection_id is 'UUID version 7, ordered by the time when the row was first '
-  'written.';
-comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
-comment on column public.task_reflections.task_id is 'The name that the writer gives to the task: at most 200 bytes.';
-comment on column public.task_reflections.description is 'The goal of the task.';
-comment on column public.task_reflections.outcome is 'success, partial, failure or unknown.';
-comment on column public.task_reflections.what_worked is 'The things that worked.';
-comment on column public.task_reflections.what_failed is 'The things that failed.';
-comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
-comment on column public.task_reflections.related_decisions is 'Memories of decisions that the task rests on. When the row was '
-  'written, the writer and everyone who could read the row could read each of them.';
-comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds, which may have a '
-  'fraction.';
-comment on column public.task_reflections.metrics_improved is 'The metrics that improved: an object of names and numbers or '
-  'texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
-comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
+call identity.describe('public.task_reflections', 'Results of tasks: one row for each task of an audience (owner, project and
+    scope). The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked
+    reflections: task_reflections_lessons() returns them, and task_reflections_lessons_learned(),
+    task_reflections_false_constraints() and task_reflections_helpful_patterns() their texts by type.
+  task_reflection_id: UUID version 7, ordered by the time when the row was first written.
+  source_packet: The memory that holds the same in words.
+  task_id: The name that the writer gives to the task: at most 200 bytes.
+  description: The goal of the task.
+  outcome: success, partial, failure or unknown.
+  what_worked: The things that worked.
+  what_failed: The things that failed.
+  recommendations: Recommendations for the next such task.
+  related_decisions: Memories of decisions that the task rests on. When the row was written, the writer and everyone who could
+    read the row could read each of them.
+  execution_time_ms: The duration of the task in milliseconds, which may have a fraction.
+  metrics_improved: The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to
+    80 ms"}.
+  metrics_degraded: The metrics that got worse, in the same form.');
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
 call derived.replace_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already',

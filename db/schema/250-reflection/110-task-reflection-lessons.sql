@@ -8,12 +8,12 @@ create table public.task_reflection_lessons (
   primary key (task_reflection_id, reflection_id)
 );
 create index task_reflection_lessons_reflection_idx on public.task_reflection_lessons (reflection_id);
-comment on table public.task_reflection_lessons is 'Links between tasks and the lessons that were learned from them.';
-comment on column public.task_reflection_lessons.task_reflection_id is 'The task.';
-comment on column public.task_reflection_lessons.reflection_id is 'The lesson.';
-comment on column public.task_reflection_lessons.tenant_id is 'The tenant of both the task and the lesson.';
-comment on column public.task_reflection_lessons.created_at is 'The time when the two were linked.';
-comment on column public.task_reflection_lessons.updated_at is 'The same as created_at, because a link never changes.';
+call identity.describe('public.task_reflection_lessons', 'Links between tasks and the lessons that were learned from them.
+  task_reflection_id: The task.
+  reflection_id: The lesson.
+  tenant_id: The tenant of both the task and the lesson.
+  created_at: The time when the two were linked.
+  updated_at: The same as created_at, because a link never changes.');
 alter table public.task_reflection_lessons enable row level security, force row level security;
 create policy tenant_isolation on public.task_reflection_lessons as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

@@ -30,28 +30,25 @@ alter table public.memory_summaries
 -- see.
 create unique index memory_summaries_current_unique on public.memory_summaries
   (tenant_id, scope, project_id, org_id, user_id, scope_type, scope_value) nulls not distinct;
-comment on table public.memory_summaries is 'Summaries of many memories, one row for each memory of kind summary. Text and '
-  'vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. '
-  'memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
-comment on column public.memory_summaries.summary_id is 'UUID version 7, ordered by the time when the summary was written.';
-comment on column public.memory_summaries.source_packet is 'The memory that holds the text and, in memory_embeddings, the '
-  'vector.';
-comment on column public.memory_summaries.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or '
-  'task. It has nothing to do with scope, which decides who can read the summary.';
-comment on column public.memory_summaries.scope_value is 'The subject: a thread_id, a creator, a tag, an ISO week such as '
-  '2026-W47, a project_id or a correlation_id.';
-comment on column public.memory_summaries.key_facts is 'The most important facts.';
-comment on column public.memory_summaries.key_entities is 'The names of the entities that the summary is about, each once and as '
-  'its writer spelled it.';
-comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
-comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
-comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
-comment on column public.memory_summaries.coverage_start is 'The event time of the source that happened first.';
-comment on column public.memory_summaries.coverage_end is 'The event time of the source that happened last.';
-comment on column public.memory_summaries.sources_saved_until is 'The time when the last of the sources was saved. Memories that '
-  'were saved later count as new, whenever they happened.';
-comment on column public.memory_summaries.valid_until is 'The time from which the summary is due again although no memory was '
-  'added; null: it never becomes due by time alone.';
+call identity.describe('public.memory_summaries', 'Summaries of many memories, one row for each memory of kind summary. Text and
+    vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector.
+    memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.
+  summary_id: UUID version 7, ordered by the time when the summary was written.
+  source_packet: The memory that holds the text and, in memory_embeddings, the vector.
+  scope_type: The type of the subject: thread, agent, topic, time_period, project or task. It has nothing to do with scope, which
+    decides who can read the summary.
+  scope_value: The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.
+  key_facts: The most important facts.
+  key_entities: The names of the entities that the summary is about, each once and as its writer spelled it.
+  key_decisions: The decisions that were made.
+  packet_count: The number of memories that the summary rests on, at most 500.
+  confidence: The confidence of the writer in the summary, from 0 to 1.
+  coverage_start: The event time of the source that happened first.
+  coverage_end: The event time of the source that happened last.
+  sources_saved_until: The time when the last of the sources was saved. Memories that were saved later count as new, whenever they
+    happened.
+  valid_until: The time from which the summary is due again although no memory was added; null: it never becomes due by time
+    alone.');
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
 call derived.replace_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already',

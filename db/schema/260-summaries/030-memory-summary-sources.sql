@@ -10,14 +10,13 @@ create table public.memory_summary_sources (
   primary key (summary_packet, packet_id)
 );
 create index memory_summary_sources_packet_idx on public.memory_summary_sources (packet_id);
-comment on table public.memory_summary_sources is 'The memories that each summary rests on.';
-comment on column public.memory_summary_sources.summary_packet is 'The memory of the summary.';
-comment on column public.memory_summary_sources.packet_id is 'The memory that the summary rests on.';
-comment on column public.memory_summary_sources.is_changed is 'True if the text of the source was changed since; then the '
-  'summary is due again.';
-comment on column public.memory_summary_sources.tenant_id is 'The tenant of both memories.';
-comment on column public.memory_summary_sources.created_at is 'The time when the summary was written.';
-comment on column public.memory_summary_sources.updated_at is 'The time when is_changed was last set.';
+call identity.describe('public.memory_summary_sources', 'The memories that each summary rests on.
+  summary_packet: The memory of the summary.
+  packet_id: The memory that the summary rests on.
+  is_changed: True if the text of the source was changed since; then the summary is due again.
+  tenant_id: The tenant of both memories.
+  created_at: The time when the summary was written.
+  updated_at: The time when is_changed was last set.');
 alter table public.memory_summary_sources enable row level security, force row level security;
 create policy tenant_isolation on public.memory_summary_sources as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

@@ -1,9 +1,9 @@
 -- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
 -- Triggers of sources and store_summary() call delete_summaries().
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
-comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
-  'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
-comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
+call identity.describe('summaries.summaries_being_deleted', 'Summaries that are being deleted because one of their sources was
+    deleted or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.
+  summary_packet: The memory of the summary.');
 call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));

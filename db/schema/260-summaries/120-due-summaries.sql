@@ -3,24 +3,20 @@
 create type public.due_summary as (scope_type text, scope_value text, scope text, project_id text, reason text,
   new_packets integer, packet_count integer, summary_id uuid, coverage_start timestamptz, coverage_end timestamptz,
   valid_until timestamptz, source_packet_ids uuid[]);
-comment on type public.due_summary is 'A summary that is due.';
-comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
-comment on column public.due_summary.scope_value is 'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a '
-  'project_id or a correlation_id.';
-comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
-comment on column public.due_summary.project_id is 'The project of the memories; null in scope global.';
-comment on column public.due_summary.coverage_start is 'The event time of the source of the existing summary that happened '
-  'first; null if there is none.';
-comment on column public.due_summary.coverage_end is 'The event time of the source of the existing summary that happened last; '
-  'null if there is none.';
-comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
-comment on column public.due_summary.reason is 'The reason why the summary is due. none: there is no summary yet; packets: '
-  'enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
-comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
-comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
-comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
-comment on column public.due_summary.source_packet_ids is 'The memories to summarise, newest first: the argument of '
-  'save_summary().';
+call identity.describe('public.due_summary', 'A summary that is due.
+  scope_type: The type of the subject: thread, agent, topic, time_period, project or task.
+  scope_value: The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.
+  scope: The scope of the memories, which the summary will have.
+  project_id: The project of the memories; null in scope global.
+  coverage_start: The event time of the source of the existing summary that happened first; null if there is none.
+  coverage_end: The event time of the source of the existing summary that happened last; null if there is none.
+  valid_until: The time from which the existing summary is due by time alone.
+  reason: The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text
+    of a source was changed; valid_until: that time has passed.
+  new_packets: The number of memories added since the existing summary.
+  packet_count: The number of memories of the subject.
+  summary_id: The existing summary; null if there is none.
+  source_packet_ids: The memories to summarise, newest first: the argument of save_summary().');
 
 create function summaries.find_due_for_caller(
   scope_types text[], scope_value text, project_id text, min_packets integer, max_sources integer, k integer)

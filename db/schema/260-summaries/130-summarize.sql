@@ -1,10 +1,10 @@
 -- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the summary.
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
-comment on type public.summarize_result is 'The result of summarize(): the status, and either the saved summary or the due ones '
-  'with their sources.';
-comment on column public.summarize_result.status is 'saved, due or nothing_due.';
-comment on column public.summarize_result.summary is 'The summary that was saved.';
-comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
+call identity.describe('public.summarize_result', 'The result of summarize(): the status, and either the saved summary or the due
+    ones with their sources.
+  status: saved, due or nothing_due.
+  summary: The summary that was saved.
+  due: The summaries that are due, each with the texts of its sources.');
 
 create function summaries.sources_within(ids uuid[], max_tokens integer) returns jsonb
 language sql stable set search_path = ''

@@ -23,19 +23,16 @@ create table public.extraction_settings (
   constraint extraction_scopes_at_most_64 check (cardinality(scopes) <= 64 and array_position(scopes, null) is null),
   constraint extraction_budget_of_a_call check (extraction.is_budget(tokens_per_day))
 );
-comment on table public.extraction_settings is 'Which memories of a tenant a chat model may read, and for how many tokens a day. '
-  'Without a row it may read nothing. set_extraction_settings() writes this table.';
-comment on column public.extraction_settings.tenant_id is 'The tenant.';
-comment on column public.extraction_settings.is_enabled is 'Whether a chat model extracts entities, facts and relationships from '
-  'new memories.';
-comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
-comment on column public.extraction_settings.scopes is 'The scopes whose memories a model may read. A memory of any other scope '
-  'is never sent to a model, so private scopes must be named here.';
-comment on column public.extraction_settings.writes_summaries is 'Whether a chat model writes due summaries of memories in these '
-  'scopes, whatever their kinds.';
-comment on column public.extraction_settings.tokens_per_day is 'The token budget of extraction and summaries together, for each '
-  'day in UTC.';
-comment on column public.extraction_settings.updated_at is 'When the settings last changed.';
+call identity.describe('public.extraction_settings', 'Which memories of a tenant a chat model may read, and for how many tokens a
+    day. Without a row it may read nothing. set_extraction_settings() writes this table.
+  tenant_id: The tenant.
+  is_enabled: Whether a chat model extracts entities, facts and relationships from new memories.
+  kinds: The kinds of memories that are read for extraction.
+  scopes: The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must
+    be named here.
+  writes_summaries: Whether a chat model writes due summaries of memories in these scopes, whatever their kinds.
+  tokens_per_day: The token budget of extraction and summaries together, for each day in UTC.
+  updated_at: When the settings last changed.');
 alter table public.extraction_settings enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_settings as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

@@ -13,17 +13,17 @@ create table public.extraction_usage (
   constraint usage_not_negative check (
     calls >= 0 and failed_calls >= 0 and prompt_tokens >= 0 and completion_tokens >= 0 and reserved_tokens >= 0)
 );
-comment on table public.extraction_usage is 'Tokens and calls of chat models, one row for each tenant and day. Only jobs write '
-  'this table.';
-comment on column public.extraction_usage.tenant_id is 'The tenant.';
-comment on column public.extraction_usage.day is 'The day, in UTC.';
-comment on column public.extraction_usage.calls is 'The number of calls.';
-comment on column public.extraction_usage.failed_calls is 'The number of calls without a usable answer.';
-comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
-comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
-comment on column public.extraction_usage.reserved_tokens is 'The most that running calls can cost, plus the reservations of '
-  'calls whose cost is unknown because the provider or the job failed.';
-comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
+call identity.describe('public.extraction_usage', 'Tokens and calls of chat models, one row for each tenant and day. Only jobs
+    write this table.
+  tenant_id: The tenant.
+  day: The day, in UTC.
+  calls: The number of calls.
+  failed_calls: The number of calls without a usable answer.
+  prompt_tokens: Tokens sent, as counted by the provider.
+  completion_tokens: Tokens received, as counted by the provider.
+  reserved_tokens: The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider
+    or the job failed.
+  updated_at: When a call last started or ended.');
 alter table public.extraction_usage enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_usage as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

@@ -11,16 +11,13 @@ create table extraction.pending_extractions (
   constraint pending_extraction_error_is_a_name check (tasks.is_error_name(last_error))
 );
 create index pending_extractions_due_idx on extraction.pending_extractions (next_attempt_at) where given_up_at is null;
-comment on table extraction.pending_extractions is 'Queue of memories that a chat model has to read. A row is inserted in the '
-  'transaction of the save, and deleted in the transaction that stores the answer, or when the tenant no longer wants the memory '
-  'read.';
-comment on column extraction.pending_extractions.attempts is 'The number of answers that were not usable.';
-comment on column extraction.pending_extractions.leased_until is 'End of the lease of the job that works on this row; afterwards '
-  'another job may lease it.';
-comment on column extraction.pending_extractions.given_up_at is 'When the last attempt failed. The row stays until the memory is '
-  'changed or deleted.';
-comment on column extraction.pending_extractions.last_error is 'The name of the last error, never its text; budget: the row '
-  'waits for the next day.';
+call identity.describe('extraction.pending_extractions', 'Queue of memories that a chat model has to read. A row is inserted in
+    the transaction of the save, and deleted in the transaction that stores the answer, or when the tenant no longer wants the
+    memory read.
+  attempts: The number of answers that were not usable.
+  leased_until: End of the lease of the job that works on this row; afterwards another job may lease it.
+  given_up_at: When the last attempt failed. The row stays until the memory is changed or deleted.
+  last_error: The name of the last error, never its text; budget: the row waits for the next day.');
 call identity.keep_private('extraction.pending_extractions', jobs => 'Jobs work through the queue.',
   functions => 'Triggers of packet_store add memories; store_extraction() removes them.');
 grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error),

@@ -6,12 +6,11 @@ create table extraction.summary_leases (
   next_attempt_at timestamptz not null default now(),
   leased_until timestamptz
 );
-comment on table extraction.summary_leases is 'Leases and failed attempts of due summaries. find_due() computes which summaries '
-  'are due; rows that are no longer needed are deleted after a week.';
-comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
-comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
-comment on column extraction.summary_leases.leased_until is 'End of the lease of the job that writes this summary; afterwards '
-  'another job may lease it.';
+call identity.describe('extraction.summary_leases', 'Leases and failed attempts of due summaries. find_due() computes which
+    summaries are due; rows that are no longer needed are deleted after a week.
+  summary_key: A hash of audience and subject, from which neither can be derived.
+  attempts: The number of answers that were not usable.
+  leased_until: End of the lease of the job that writes this summary; afterwards another job may lease it.');
 call identity.keep_private('extraction.summary_leases', jobs => 'Only jobs read and write the leases.');
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 

@@ -64,18 +64,16 @@ select
   end as may_change,
   may_write and may_clean_up as may_clean_up
 from cells;
-comment on view public.access_matrix is 'Permissions of each actor in each scope: the registered actors and scopes under the '
-  'current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its '
-  'tenant, an agent its own rows, an operator all rows.';
-comment on column public.access_matrix.tenant_id is 'Tenant of the actor.';
-comment on column public.access_matrix.caller is 'Actor.';
-comment on column public.access_matrix.role is 'Database role of the actor.';
-comment on column public.access_matrix.scope is 'Scope.';
-comment on column public.access_matrix.is_project_scoped is 'True if memories of this scope belong to a project; the token says '
-  'which projects are allowed.';
-comment on column public.access_matrix.may_read is 'True if the actor can find and read memories of the scope.';
-comment on column public.access_matrix.may_write is 'True if the actor can save memories in the scope.';
-comment on column public.access_matrix.may_change is 'Memories of the scope that the actor can update and delete: any, own '
-  '(those that carry its creator) or none.';
-comment on column public.access_matrix.may_clean_up is 'True if the actor can delete expired memories of the scope.';
+call identity.describe('public.access_matrix', 'Permissions of each actor in each scope: the registered actors and scopes under
+    the current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its
+    tenant, an agent its own rows, an operator all rows.
+  tenant_id: Tenant of the actor.
+  caller: Actor.
+  role: Database role of the actor.
+  scope: Scope.
+  is_project_scoped: True if memories of this scope belong to a project; the token says which projects are allowed.
+  may_read: True if the actor can find and read memories of the scope.
+  may_write: True if the actor can save memories in the scope.
+  may_change: Memories of the scope that the actor can update and delete: any, own (those that carry its creator) or none.
+  may_clean_up: True if the actor can delete expired memories of the scope.');
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;

@@ -1,26 +1,24 @@
 -- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
 -- psql; the functions before it are its steps.
 create type public.policy_verdict as (policy text, is_permissive boolean, admits boolean, expression text, description text);
-comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
-comment on column public.policy_verdict.policy is 'Name of the policy.';
-comment on column public.policy_verdict.is_permissive is 'True: at least one such policy must admit the memory. False: every '
-  'such policy must.';
-comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
-comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
-comment on column public.policy_verdict.description is 'Comment of the policy.';
+call identity.describe('public.policy_verdict', 'Result of one policy of packet_store for one memory.
+  policy: Name of the policy.
+  is_permissive: True: at least one such policy must admit the memory. False: every such policy must.
+  admits: True if the policy admits the memory.
+  expression: Expression of the policy, with the caller''s claims substituted.
+  description: Comment of the policy.');
 
 create type public.access_explanation as (packet_id uuid, tenant_id uuid, caller text, role text, is_visible boolean,
   decided_by text, policies public.policy_verdict[]);
-comment on type public.access_explanation is 'Whether a caller can see a memory, and why.';
-comment on column public.access_explanation.packet_id is 'The memory.';
-comment on column public.access_explanation.tenant_id is 'Tenant of the caller.';
-comment on column public.access_explanation.caller is 'The caller.';
-comment on column public.access_explanation.role is 'Database role of the caller.';
-comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
-comment on column public.access_explanation.decided_by is 'Policy that decides: the first restrictive one that refuses, else the '
-  'permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role '
-  'cannot read any memory.';
-comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
+call identity.describe('public.access_explanation', 'Whether a caller can see a memory, and why.
+  packet_id: The memory.
+  tenant_id: Tenant of the caller.
+  caller: The caller.
+  role: Database role of the caller.
+  is_visible: True if the caller can see the memory.
+  decided_by: Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no
+    identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.
+  policies: Result of each policy that applies to the role.');
 
 -- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
 -- after its expiry.

@@ -5,12 +5,12 @@ create table public.archive_settings (
   updated_at timestamptz not null default now(),
   constraint archive_fields_known check (archive_fields <@ '{messages,tool_calls}'::text[])
 );
-comment on table public.archive_settings is 'What a tenant archives of its sessions. Only a tenant that changed the default has '
-  'a row. set_archive_settings() writes it.';
-comment on column public.archive_settings.tenant_id is 'The tenant.';
-comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
-  'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
-comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
+call identity.describe('public.archive_settings', 'What a tenant archives of its sessions. Only a tenant that changed the default
+    has a row. set_archive_settings() writes it.
+  tenant_id: The tenant.
+  archive_fields: What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and
+    text of each), tool_calls (those in the messages), or nothing, the default.
+  updated_at: Time when the settings were last changed.');
 call identity.protect_tenant_rows('public.archive_settings',
   readers => 'Every caller may read what is stored of a session that it archives.',
   writers => 'Functions read the settings; set_archive_settings() writes them.');

@@ -43,41 +43,37 @@ create unique index session_archives_fingerprint_unique on public.session_archiv
 create index session_archives_predecessor_idx on public.session_archives (predecessor_id) where predecessor_id is not null;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
 create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
-comment on table public.session_archives is 'Archived sessions: what is known of each without opening it. The bytes are '
-  'encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with '
-  'it.';
-comment on column public.session_archives.archive_id is 'UUID version 7.';
-comment on column public.session_archives.pointer is 'The address of the archive: cascade:// and the SHA-256 of its encrypted '
-  'bytes.';
-comment on column public.session_archives.content_hash is 'SHA-256 of the encrypted bytes.';
-comment on column public.session_archives.size is 'How many encrypted bytes there are.';
-comment on column public.session_archives.source_tool is 'The tool that recorded the session.';
-comment on column public.session_archives.title is 'The first line of the summary, or the session id.';
-comment on column public.session_archives.summary is 'What the session was about; empty if nothing is known.';
-comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
-comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
-comment on column public.session_archives.happened_at is 'When the session ended, or else began, or else was archived: the event '
-  'time of its memory, by which lists are ordered.';
-comment on column public.session_archives.message_count is 'How many messages are stored.';
-comment on column public.session_archives.messages_given is 'How many messages the session had when it was archived, whether '
-  'they are stored or not.';
-comment on column public.session_archives.predecessor_id is 'The archive of the same session from before it was resumed. '
-  'Searches show the successor; null: there is none before.';
-comment on column public.session_archives.tags is 'Labels.';
-comment on column public.session_archives.schema_version is 'The form of the stored document.';
-comment on column public.session_archives.connectors is 'The stores that have the bytes: postgres, file, s3 or http.';
-comment on column public.session_archives.key_id is 'The master key that wraps the key of this archive.';
-comment on column public.session_archives.redundancy is 'How many stores have the bytes.';
-comment on column public.session_archives.redacted is 'How many secrets and personal data were replaced before it was encrypted.';
-comment on column public.session_archives.fingerprint is 'A keyed hash of the document, by which the same session is known '
-  'again. It tells nothing without the master key.';
-comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
-comment on column public.session_archives.packet_id is 'The memory of kind session by which a search finds it.';
-comment on column public.session_archives.stored_at is 'When it was archived.';
-comment on column public.session_archives.verified_by is 'The creator name of the caller that found them whole; null: not '
-  'verified yet.';
-comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an '
-  'administrator and found them whole; null: not since they were stored.';
+call identity.describe('public.session_archives', 'Archived sessions: what is known of each without opening it. The bytes are
+    encrypted and stand in a store under their hash. Each belongs to a memory of kind session, is visible like it, and goes with
+    it.
+  archive_id: UUID version 7.
+  pointer: The address of the archive: cascade:// and the SHA-256 of its encrypted bytes.
+  content_hash: SHA-256 of the encrypted bytes.
+  size: How many encrypted bytes there are.
+  source_tool: The tool that recorded the session.
+  title: The first line of the summary, or the session id.
+  summary: What the session was about; empty if nothing is known.
+  started_at: When the session began; null if the document does not say.
+  ended_at: When the session ended; null if the document does not say.
+  happened_at: When the session ended, or else began, or else was archived: the event time of its memory, by which lists are
+    ordered.
+  message_count: How many messages are stored.
+  messages_given: How many messages the session had when it was archived, whether they are stored or not.
+  predecessor_id: The archive of the same session from before it was resumed. Searches show the successor; null: there is none
+    before.
+  tags: Labels.
+  schema_version: The form of the stored document.
+  connectors: The stores that have the bytes: postgres, file, s3 or http.
+  key_id: The master key that wraps the key of this archive.
+  redundancy: How many stores have the bytes.
+  redacted: How many secrets and personal data were replaced before it was encrypted.
+  fingerprint: A keyed hash of the document, by which the same session is known again. It tells nothing without the master key.
+  cost_estimate: What estimate_storage_cost() said when it was stored.
+  packet_id: The memory of kind session by which a search finds it.
+  stored_at: When it was archived.
+  verified_by: The creator name of the caller that found them whole; null: not verified yet.
+  verified_at: When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since
+    they were stored.');
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
 create index session_archives_session_idx on public.session_archives (tenant_id, session_id);
@@ -88,10 +84,10 @@ create table archive.wrapped_keys (
   wrapped_key bytea not null,
   constraint wrapped_key_60_bytes check (octet_length(wrapped_key) = 60)
 );
-comment on table archive.wrapped_keys is 'The key of each archive, encrypted with a master key that the database never sees. '
-  'Deleting the row makes the bytes unreadable, wherever copies of them are.';
-comment on column archive.wrapped_keys.archive_id is 'The archive.';
-comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
+call identity.describe('archive.wrapped_keys', 'The key of each archive, encrypted with a master key that the database never sees.
+    Deleting the row makes the bytes unreadable, wherever copies of them are.
+  archive_id: The archive.
+  wrapped_key: Nonce (12 bytes), encrypted key (32), tag (16).');
 call identity.keep_private('archive.wrapped_keys', functions => 'Functions hand a key to callers who may read its archive.');
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
@@ -108,12 +104,11 @@ create table public.archive_blobs (
 -- Encrypted bytes can't be compressed.
 alter table public.archive_blobs alter column blob set storage external,
   alter column content_hash set statistics 0, alter column blob set statistics 0;
-comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
-comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
-comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
-comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
-comment on column public.archive_blobs.stored_at is 'When they were stored. Bytes that no archive names are collected an hour '
-  'later.';
+call identity.describe('public.archive_blobs', 'The encrypted bytes of archives in the store postgres.
+  archive_id: The archive, which is entered after its bytes.
+  content_hash: SHA-256 of the bytes.
+  blob: Version (1 byte), nonce (12), encrypted document, tag (16).
+  stored_at: When they were stored. Bytes that no archive names are collected an hour later.');
 call identity.keep_private('public.archive_blobs', functions => 'Functions store, return and collect bytes.');
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
@@ -126,15 +121,15 @@ create table archive.pending_deletions (
   primary key (archive_id, connector)
 );
 alter table archive.pending_deletions alter column content_hash set statistics 0;
-comment on table archive.pending_deletions is 'Bytes in stores outside the database that the job deletes: those of deleted '
-  'archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is '
-  'entered.';
-comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
-comment on column archive.pending_deletions.connector is 'The store that has them.';
-comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
-comment on column archive.pending_deletions.entered_at is 'When the archive was entered, or its bytes were announced. Bytes that '
-  'another archive named before that are its own, and stay.';
-comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
+call identity.describe('archive.pending_deletions', 'Bytes in stores outside the database that the job deletes: those of deleted
+    archives, which are unreadable already, because their keys are gone, and those that are being stored, until their archive is
+    entered.
+  archive_id: The archive that was deleted, or is to be entered.
+  connector: The store that has them.
+  content_hash: SHA-256 of the bytes.
+  entered_at: When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its own,
+    and stay.
+  due_at: When they may be deleted.');
 call identity.keep_private('archive.pending_deletions',
   functions => 'Functions queue deletions, and take back those of an archive that is entered.');
 -- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.

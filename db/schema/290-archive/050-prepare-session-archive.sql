@@ -19,27 +19,27 @@ create table archive.prepared_sessions (
   redacted integer not null,
   prepared_at timestamptz not null default clock_timestamp()
 );
-comment on table archive.prepared_sessions is 'Sessions that were filtered and found to be free of secrets, until the bytes are '
-  'stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
 alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
   alter column summary set statistics 0, alter column tags set statistics 0;
-comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
-comment on column archive.prepared_sessions.acting_tenant_id is 'The tenant of the caller.';
-comment on column archive.prepared_sessions.caller is 'Who prepared it, and alone may finish it.';
-comment on column archive.prepared_sessions.acting_user_id is 'The user that the caller acted for.';
-comment on column archive.prepared_sessions.scope is 'The scope it will have.';
-comment on column archive.prepared_sessions.project_id is 'The project it will have.';
-comment on column archive.prepared_sessions.session_key is 'The session id in the document.';
-comment on column archive.prepared_sessions.source_tool is 'The tool that recorded the session.';
-comment on column archive.prepared_sessions.title is 'The first line of the summary, or the session id.';
-comment on column archive.prepared_sessions.summary is 'The summary in the document.';
-comment on column archive.prepared_sessions.started_at is 'When the session began.';
-comment on column archive.prepared_sessions.ended_at is 'When the session ended.';
-comment on column archive.prepared_sessions.message_count is 'How many messages the document has.';
-comment on column archive.prepared_sessions.messages_given is 'How many messages the session was given with.';
-comment on column archive.prepared_sessions.tags is 'Labels.';
-comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
-comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
+call identity.describe('archive.prepared_sessions', 'Sessions that were filtered and found to be free of secrets, until the bytes
+    are stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.
+  archive_id: The id that the archive will have.
+  acting_tenant_id: The tenant of the caller.
+  caller: Who prepared it, and alone may finish it.
+  acting_user_id: The user that the caller acted for.
+  scope: The scope it will have.
+  project_id: The project it will have.
+  session_key: The session id in the document.
+  source_tool: The tool that recorded the session.
+  title: The first line of the summary, or the session id.
+  summary: The summary in the document.
+  started_at: When the session began.
+  ended_at: When the session ended.
+  message_count: How many messages the document has.
+  messages_given: How many messages the session was given with.
+  tags: Labels.
+  redacted: How many secrets were replaced.
+  prepared_at: When it was prepared. An hour later it is removed.');
 call identity.keep_private('archive.prepared_sessions', functions => 'Functions prepare and finish archives.');
 -- Callers have no grant.
 

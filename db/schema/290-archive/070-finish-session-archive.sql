@@ -2,18 +2,15 @@
 -- store_session_to_cascade calls finish_session_archive() once the bytes are stored.
 create type public.archived_session as (status text, pointer text, content_hash text, indexed boolean, redacted integer,
   packet_id uuid, findings jsonb, predecessor text);
-comment on type public.archived_session is 'What became of a session that was to be archived.';
-comment on column public.archived_session.status is 'inserted, skipped_dedupe (the same session was archived before) or refused '
-  '(see findings).';
-comment on column public.archived_session.pointer is 'The address of the archive; null if it was refused.';
-comment on column public.archived_session.content_hash is 'SHA-256 of the encrypted bytes, in hexadecimal digits.';
-comment on column public.archived_session.indexed is 'True if searches find it.';
-comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
-comment on column public.archived_session.packet_id is 'The memory of kind session.';
-comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing '
-  'does.';
-comment on column public.archived_session.predecessor is 'The pointer of the archive of the same session from before it was '
-  'resumed; null if there is none.';
+call identity.describe('public.archived_session', 'What became of a session that was to be archived.
+  status: inserted, skipped_dedupe (the same session was archived before) or refused (see findings).
+  pointer: The address of the archive; null if it was refused.
+  content_hash: SHA-256 of the encrypted bytes, in hexadecimal digits.
+  indexed: True if searches find it.
+  redacted: How many secrets and personal data were replaced.
+  packet_id: The memory of kind session.
+  findings: Pattern and path of everything that looks like a secret; null if nothing does.
+  predecessor: The pointer of the archive of the same session from before it was resumed; null if there is none.');
 
 create function archive.find_archived(archive_id uuid, fingerprints bytea[]) returns public.archived_session
 language plpgsql stable security definer set search_path = '' as $$

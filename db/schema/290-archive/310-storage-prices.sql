@@ -18,20 +18,17 @@ create table public.storage_prices (
     and (per_object_once is null or per_object_once between 0 and 1000000)),
   constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
 );
-comment on table public.storage_prices is 'What storage costs a tenant, by connector and day. The newest row of a connector that '
-  'is not in the future is its price. None is built in. set_storage_price() writes this table.';
-comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
-comment on column public.storage_prices.connector is 'The kind of store: postgres, file, s3, http, or a name of the tenant''s '
-  'own.';
-comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
-comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
-comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
-comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: none, if '
-  'per_object_once is set.';
-comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: none, if '
-  'per_gb_once is set.';
-comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
-comment on column public.storage_prices.updated_at is 'When the row was last changed.';
+call identity.describe('public.storage_prices', 'What storage costs a tenant, by connector and day. The newest row of a connector
+    that is not in the future is its price. None is built in. set_storage_price() writes this table.
+  tenant_id: The tenant that pays the price.
+  connector: The kind of store: postgres, file, s3, http, or a name of the tenant''s own.
+  priced_on: The day from which the price holds.
+  currency: The code of the currency, such as EUR, USD or LUME.
+  per_gb_month: The price of keeping 10^9 bytes for a month. Null: unknown.
+  per_gb_once: The price of storing 10^9 bytes once, such as transfer. Null: none, if per_object_once is set.
+  per_object_once: The price of storing one object, whatever its size. Null: none, if per_gb_once is set.
+  price_list: Where the price is from, such as the address of a page.
+  updated_at: When the row was last changed.');
 call identity.protect_tenant_rows('public.storage_prices', readers => 'Every caller in the tenant may read what storage costs.',
   writers => 'set_storage_price() writes prices.');
 grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;

@@ -1,18 +1,16 @@
 -- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new archive.
 create type public.storage_cost_estimate as (bytes bigint, redundancy integer, connector text, one_off_cost numeric,
   monthly_cost numeric, currency text, price public.storage_prices, reason text, disclaimer text);
-comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
-comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
-comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
-comment on column public.storage_cost_estimate.connector is 'The kind of store.';
-comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
-comment on column public.storage_cost_estimate.monthly_cost is 'The cost of keeping all copies for a month. Null: unknown, see '
-  'reason.';
-comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
-comment on column public.storage_cost_estimate.price is 'The price that was used, with its day and price list. Null: there is '
-  'none.';
-comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
-comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
+call identity.describe('public.storage_cost_estimate', 'What it would cost to store and keep some bytes.
+  bytes: The size of one copy.
+  redundancy: How many copies are kept.
+  connector: The kind of store.
+  one_off_cost: The cost of storing all copies once. Null: unknown, see reason.
+  monthly_cost: The cost of keeping all copies for a month. Null: unknown, see reason.
+  currency: The currency of both costs.
+  price: The price that was used, with its day and price list. Null: there is none.
+  reason: Why a cost is null. Null: both are known.
+  disclaimer: What the estimate does not cover.');
 
 -- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are missing.
 create function public.estimate_storage_cost(

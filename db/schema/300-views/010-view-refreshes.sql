@@ -6,12 +6,11 @@ create table views.memory_view_refreshes (
   seconds double precision,
   xid xid8
 );
-comment on table views.memory_view_refreshes is 'Time of the last refresh of each materialized view.';
-comment on column views.memory_view_refreshes.view_name is 'Name of the view, in schema views.';
-comment on column views.memory_view_refreshes.refreshed_at is 'The view shows the state at this time. Null: it was never '
-  'refreshed and is empty.';
-comment on column views.memory_view_refreshes.seconds is 'Duration of the refresh in seconds.';
-comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing the view now; null if none is.';
+call identity.describe('views.memory_view_refreshes', 'Time of the last refresh of each materialized view.
+  view_name: Name of the view, in schema views.
+  refreshed_at: The view shows the state at this time. Null: it was never refreshed and is empty.
+  seconds: Duration of the refresh in seconds.
+  xid: The transaction that is refreshing the view now; null if none is.');
 call identity.keep_private('views.memory_view_refreshes', functions => 'Only refresh_memory_views() writes the table.');
 -- There are no grants, because a role that could write the table could read as much as a refresh does.
 

@@ -22,26 +22,22 @@ from (
 where r.place <= 100;
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
-  'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
-comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
-comment on column views.mv_agent_recent_important.access_count is 'How often the memory had been found or read at the last '
-  'refresh.';
-comment on column views.mv_agent_recent_important.combined_score is 'Importance and recency together, from 0 to 1: '
-  'views.combined_score_of_memory().';
-comment on column views.mv_agent_recent_important.place is 'Rank among the memories of its agent with the same tenant, org, '
-  'user, project and scope; the first is 1.';
+call identity.describe('views.mv_agent_recent_important', 'The 100 memories of the last 30 days with the highest combined score of
+    each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.
+  agent_id: Agent that wrote the memory: its creator.
+  access_count: How often the memory had been found or read at the last refresh.
+  combined_score: Importance and recency together, from 0 to 1: views.combined_score_of_memory().
+  place: Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.');
 revoke all on views.mv_agent_recent_important from public;
 
 create type public.important_memory as (
   agent_id text, importance_score real, access_count bigint, combined_score real, memory public.packet_store);
-comment on type public.important_memory is 'An important memory.';
-comment on column public.important_memory.agent_id is 'Agent that wrote the memory: its creator.';
-comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
-comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
-comment on column public.important_memory.combined_score is 'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency '
-  '(1 at once, halved every ten days).';
-comment on column public.important_memory.memory is 'The memory in its current state.';
+call identity.describe('public.important_memory', 'An important memory.
+  agent_id: Agent that wrote the memory: its creator.
+  importance_score: Importance at the last refresh, from 0 to 1.
+  access_count: How often the memory had been found or read at the last refresh.
+  combined_score: At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).
+  memory: The memory in its current state.');
 
 -- The view proposes ids, whose owners and scopes may be a day old; each is joined to its memory, and the present row
 -- decides whether the caller may see it.

@@ -12,18 +12,17 @@ revoke all on views.mv_entity_graph from public;
 create type public.entity_graph_edge as (relationship public.entity_relationships, total_mentions bigint,
   max_confidence double precision, avg_confidence double precision, relationship_count integer, last_seen timestamptz,
   source_degree integer, target_degree integer);
-comment on type public.entity_graph_edge is 'A relation of two entities, summed up over the projects, scopes and owners whose '
-  'relations the caller may read. Each project and scope has a relation of its own.';
-comment on column public.entity_graph_edge.relationship is 'The relation in its current state: of the summed-up ones, that of '
-  'highest confidence.';
-comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
-comment on column public.entity_graph_edge.max_confidence is 'The highest confidence of them at the last refresh.';
-comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
-comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
-comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
-comment on column public.entity_graph_edge.source_degree is 'Number of different relations of the source, in both directions, '
-  'that the caller may read; with project_id those of that project.';
-comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
+call identity.describe('public.entity_graph_edge', 'A relation of two entities, summed up over the projects, scopes and owners
+    whose relations the caller may read. Each project and scope has a relation of its own.
+  relationship: The relation in its current state: of the summed-up ones, that of highest confidence.
+  total_mentions: How often they had been stated at the last refresh.
+  max_confidence: The highest confidence of them at the last refresh.
+  avg_confidence: Their average confidence at the last refresh.
+  relationship_count: Number of relations that are summed up.
+  last_seen: When one of them was last stated, at the last refresh.
+  source_degree: Number of different relations of the source, in both directions, that the caller may read; with project_id those
+    of that project.
+  target_degree: The same number for the target.');
 
 -- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
 -- and only then is the list cut to k.

@@ -10,19 +10,17 @@ select f.fact_id, f.confidence, f.supporting_packet_count, f.agent_count, f.cont
 from public.knowledge_facts f where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_high_confidence_facts is 'Current facts with a confidence of at least 0.6 that fewer than '
-  '3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
-comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
-comment on column views.mv_high_confidence_facts.combined_score is 'Confidence and support together, from 0 to 1: '
-  'views.combined_score_of_fact().';
+call identity.describe('views.mv_high_confidence_facts', 'Current facts with a confidence of at least 0.6 that fewer than 3 agents
+    contradict: ids and numbers. high_confidence_facts() reads it.
+  access_count: How often the fact had been found at the last refresh.
+  combined_score: Confidence and support together, from 0 to 1: views.combined_score_of_fact().');
 revoke all on views.mv_high_confidence_facts from public;
 
 create type public.high_confidence_fact as (access_count bigint, combined_score real, fact public.knowledge_facts);
-comment on type public.high_confidence_fact is 'A fact of high confidence.';
-comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
-comment on column public.high_confidence_fact.combined_score is 'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × '
-  'support (1 - 1 / n for n agents).';
-comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
+call identity.describe('public.high_confidence_fact', 'A fact of high confidence.
+  access_count: How often the fact had been found at the last refresh.
+  combined_score: At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).
+  fact: The fact in its current state.');
 
 -- The view proposes ids; each is joined to its fact as it is now, which must still meet the conditions of the view
 -- and be readable for the caller.

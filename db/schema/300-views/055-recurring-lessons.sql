@@ -8,17 +8,15 @@ from public.reflection_store r
 where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
-comment on materialized view views.mv_recurring_lessons is 'Reflections that were stored more than once or are of type pattern, '
-  'with their weights: ids and numbers. recurring_lessons() reads it.';
-comment on column views.mv_recurring_lessons.weight is 'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + '
-  'ln(agent_count).';
+call identity.describe('views.mv_recurring_lessons', 'Reflections that were stored more than once or are of type pattern, with
+    their weights: ids and numbers. recurring_lessons() reads it.
+  weight: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).');
 revoke all on views.mv_recurring_lessons from public;
 
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
-comment on type public.recurring_lesson is 'A recurring lesson.';
-comment on column public.recurring_lesson.weight is 'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, '
-  'times 1 + ln(agent_count).';
-comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
+call identity.describe('public.recurring_lesson', 'A recurring lesson.
+  weight: At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).
+  reflection: The lesson in its current state.');
 
 -- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the caller.
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)

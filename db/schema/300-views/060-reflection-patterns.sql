@@ -11,13 +11,12 @@ revoke all on views.mv_reflection_patterns from public;
 
 create type public.reflection_pattern as (
   reflection_type text, count integer, avg_confidence double precision, all_tags text[], latest timestamptz);
-comment on type public.reflection_pattern is 'Statistics of the reflections of one type.';
-comment on column public.reflection_pattern.reflection_type is 'The type, such as lesson or failure.';
-comment on column public.reflection_pattern.count is 'Number of its reflections that the caller may read.';
-comment on column public.reflection_pattern.avg_confidence is 'The average of their confidence at the last refresh.';
-comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the '
-  'alphabet.';
-comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
+call identity.describe('public.reflection_pattern', 'Statistics of the reflections of one type.
+  reflection_type: The type, such as lesson or failure.
+  count: Number of its reflections that the caller may read.
+  avg_confidence: The average of their confidence at the last refresh.
+  all_tags: All tags that their memories have now, each once, in the order of the alphabet.
+  latest: When one of them was last stored, at the last refresh.');
 
 -- Counts over the lessons that this caller may read. Tags are read from the memories as they are now, because a
 -- stored list would outlive an erasure.

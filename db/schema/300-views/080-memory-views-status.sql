@@ -1,12 +1,11 @@
 -- How old the materialized views are. Callers ask over GraphQL and psql, and DBAs when the daily refresh is in doubt.
 create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision,
   seconds double precision);
-comment on type public.memory_view_status is 'Age of a materialized view.';
-comment on column public.memory_view_status.view_name is 'Name of the view.';
-comment on column public.memory_view_status.refreshed_at is 'The view shows the state at this time. Null: it was never '
-  'refreshed.';
-comment on column public.memory_view_status.age_seconds is 'Seconds since the last refresh.';
-comment on column public.memory_view_status.seconds is 'Duration of the refresh in seconds.';
+call identity.describe('public.memory_view_status', 'Age of a materialized view.
+  view_name: Name of the view.
+  refreshed_at: The view shows the state at this time. Null: it was never refreshed.
+  age_seconds: Seconds since the last refresh.
+  seconds: Duration of the refresh in seconds.');
 
 create function public.memory_views_status() returns setof public.memory_view_status
 language sql stable security definer set search_path = ''

@@ -30,31 +30,25 @@ left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.
 left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id
 left join public.entity_relationships r on a.target_type = 'relationship' and r.relationship_id = a.target_id
 left join public.session_archives s on a.target_type = 'archive' and s.archive_id = a.target_id;
-comment on view public.memory_access_log is 'Which agent saw which memory, fact, relationship or archive, when, for which query, '
-  'and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, '
-  'importance.memory_access_log, is append-only.';
-comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'The type of the target: memory, fact, relationship or archive. '
-  'Lessons and summaries are memories.';
-comment on column public.memory_access_log.target_id is 'The id of the target, which may have been deleted since.';
-comment on column public.memory_access_log.agent_id is 'The caller.';
-comment on column public.memory_access_log.access_context is 'search if the target was among the hits of a search; get if it was '
-  'read in full.';
-comment on column public.memory_access_log.query_text is 'The text of the query. Admins see it if the tenant keeps query texts '
-  '(set_query_text_audit) and it was not erased.';
-comment on column public.memory_access_log.relevance_score is 'The score of the hit, from 0 to 1; null if the access was not a '
-  'search.';
-comment on column public.memory_access_log.was_useful is 'True if the agent reported that it helped; null if it gave no '
-  'feedback.';
-comment on column public.memory_access_log.feedback_reason is 'The reason for the feedback, in the agent''s words.';
-comment on column public.memory_access_log.accessed_at is 'The time of the access, to the millisecond.';
-comment on column public.memory_access_log.tenant_id is 'The tenant of the caller.';
-comment on column public.memory_access_log.org_id is 'The org that the caller acted for.';
-comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
-comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
-comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
-comment on column public.memory_access_log.correlation_id is 'The correlation id of the target, as far as the reader may read '
-  'it.';
-comment on column public.memory_access_log.session_id is 'The session of the target, as far as the reader may read it.';
-comment on column public.memory_access_log.trace_id is 'The trace of the target, as far as the reader may read it.';
+call identity.describe('public.memory_access_log', 'Which agent saw which memory, fact, relationship or archive, when, for which
+    query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table,
+    importance.memory_access_log, is append-only.
+  access_id: The id to pass to record_feedback. UUID version 7.
+  target_type: The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.
+  target_id: The id of the target, which may have been deleted since.
+  agent_id: The caller.
+  access_context: search if the target was among the hits of a search; get if it was read in full.
+  query_text: The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.
+  relevance_score: The score of the hit, from 0 to 1; null if the access was not a search.
+  was_useful: True if the agent reported that it helped; null if it gave no feedback.
+  feedback_reason: The reason for the feedback, in the agent''s words.
+  accessed_at: The time of the access, to the millisecond.
+  tenant_id: The tenant of the caller.
+  org_id: The org that the caller acted for.
+  user_id: The user that the caller acted for.
+  project_id: The project of the target at the time of the access.
+  scope: The scope of the target at the time of the access.
+  correlation_id: The correlation id of the target, as far as the reader may read it.
+  session_id: The session of the target, as far as the reader may read it.
+  trace_id: The trace of the target, as far as the reader may read it.');
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;

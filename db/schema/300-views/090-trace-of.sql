@@ -1,20 +1,19 @@
 -- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
 create type public.trace_step as (occurred_at timestamptz, table_name text, row_id uuid, packet_id uuid, what text, creator text,
   project_id text, scope text, correlation_id text, session_id text);
-comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one or '
-  'to a fact from one.';
-comment on column public.trace_step.occurred_at is 'When the row was written.';
-comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
-comment on column public.trace_step.row_id is 'The key of the row.';
-comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was '
-  'accessed, itself or by its fact.';
-comment on column public.trace_step.what is 'The kind of memory, the type of event, vector, relationship, entity, reflection or '
-  'summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
-comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
-comment on column public.trace_step.project_id is 'The project of the row.';
-comment on column public.trace_step.scope is 'The scope of the row.';
-comment on column public.trace_step.correlation_id is 'The correlation id of the memory.';
-comment on column public.trace_step.session_id is 'The session of the memory.';
+call identity.describe('public.trace_step', 'One row that belongs to a trace: a memory, a row derived from one, or an access to
+    one or to a fact from one.
+  occurred_at: When the row was written.
+  table_name: The table or view of the row, such as packet_store or knowledge_facts.
+  row_id: The key of the row.
+  packet_id: The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.
+  what: The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome,
+    the tool that recorded an archived session, or the way of access.
+  creator: Who wrote the row or, for an access, the caller; null for a vector.
+  project_id: The project of the row.
+  scope: The scope of the row.
+  correlation_id: The correlation id of the memory.
+  session_id: The session of the memory.');
 
 -- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
 -- order is that of writing over all tables.

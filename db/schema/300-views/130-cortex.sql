@@ -78,18 +78,16 @@ select
   a.occurred_at as ts,
   a.occurred_at as created_at
 from public.audit_log a;
-comment on view cortex.event_audit is 'The audit log as the older system''s table event_audit: what was done to which row, by '
-  'whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.';
-comment on column cortex.event_audit.id is 'The row of audit_log.';
-comment on column cortex.event_audit.entity_type is 'The table that was changed or read; packet_store holds memories of all '
-  'kinds.';
-comment on column cortex.event_audit.entity_id is 'The row that was changed or read; null if there were several (change names '
-  'their ids) or none.';
-comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
-comment on column cortex.event_audit.actor is 'The actor that did it.';
-comment on column cortex.event_audit.change is 'What is known of it, without contents: the kind of a memory, its former scope or '
-  'project, filters, counts and ids, and status.';
-comment on column cortex.event_audit.ts is 'When it happened.';
-comment on column cortex.event_audit.created_at is 'When it happened.';
+call identity.describe('cortex.event_audit', 'The audit log as the older system''s table event_audit: what was done to which row,
+    by whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.
+  id: The row of audit_log.
+  entity_type: The table that was changed or read; packet_store holds memories of all kinds.
+  entity_id: The row that was changed or read; null if there were several (change names their ids) or none.
+  operation: INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.
+  actor: The actor that did it.
+  change: What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and ids, and
+    status.
+  ts: When it happened.
+  created_at: When it happened.');
 grant select on cortex.event_audit to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, as on audit_log: rows about other callers would reveal what it must not know.

@@ -19,22 +19,20 @@ create table public.memory_tombstones (
 alter table public.memory_tombstones alter column reason set statistics 0;
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
-comment on table public.memory_tombstones is 'Erased memories: that they existed, who owned them and who erased them. A '
-  'tombstone holds nothing of the content.';
-comment on column public.memory_tombstones.packet_id is 'The id that the memory had. The audit log has it too.';
-comment on column public.memory_tombstones.erasure_id is 'The erasure: all memories erased by one call have the same. UUID '
-  'version 7.';
-comment on column public.memory_tombstones.tenant_id is 'The tenant that owned the memory.';
-comment on column public.memory_tombstones.org_id is 'The org that owned the memory, or null.';
-comment on column public.memory_tombstones.user_id is 'The user who owned the memory, or null.';
-comment on column public.memory_tombstones.project_id is 'The project of the memory, or null.';
-comment on column public.memory_tombstones.scope is 'The scope of the memory.';
-comment on column public.memory_tombstones.packet_type is 'The kind of the memory.';
-comment on column public.memory_tombstones.creator is 'The creator that wrote the memory last.';
-comment on column public.memory_tombstones.reason is 'The reason for the erasure as its caller gave it, without secrets: at most '
-  '200 bytes.';
-comment on column public.memory_tombstones.erased_by is 'The caller that erased the memory.';
-comment on column public.memory_tombstones.erased_at is 'The time of the erasure.';
+call identity.describe('public.memory_tombstones', 'Erased memories: that they existed, who owned them and who erased them. A
+    tombstone holds nothing of the content.
+  packet_id: The id that the memory had. The audit log has it too.
+  erasure_id: The erasure: all memories erased by one call have the same. UUID version 7.
+  tenant_id: The tenant that owned the memory.
+  org_id: The org that owned the memory, or null.
+  user_id: The user who owned the memory, or null.
+  project_id: The project of the memory, or null.
+  scope: The scope of the memory.
+  packet_type: The kind of the memory.
+  creator: The creator that wrote the memory last.
+  reason: The reason for the erasure as its caller gave it, without secrets: at most 200 bytes.
+  erased_by: The caller that erased the memory.
+  erased_at: The time of the erasure.');
 
 call identity.protect_like_memories('public.memory_tombstones', noun => 'erased memory', expires => false);
 alter policy scope_access on public.memory_tombstones using (false);

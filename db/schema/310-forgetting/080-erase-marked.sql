@@ -1,10 +1,9 @@
 -- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call erase_marked().
 create type public.erasure as (erasure_id uuid, memories integer, removed jsonb);
-comment on type public.erasure is 'The result of an erasure.';
-comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
-comment on column public.erasure.memories is 'The number of memories that were erased, including those derived from them.';
-comment on column public.erasure.removed is 'The number of rows removed of each sort: memories, versions, vectors, query_texts, '
-  'feedback …';
+call identity.describe('public.erasure', 'The result of an erasure.
+  erasure_id: The id that the tombstones and audit rows of this erasure have.
+  memories: The number of memories that were erased, including those derived from them.
+  removed: The number of rows removed of each sort: memories, versions, vectors, query_texts, feedback …');
 
 create function forgetting.check_erasure_reason(reason text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$

@@ -1,21 +1,21 @@
 -- Looks for credentials in what is stored already, one page of one table at a time. Administrators call
 -- scan_for_secrets(), as the command l9-memory scan does, until its cursor is null.
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
-comment on type public.stored_secret is 'A secret in a stored row, without its text.';
-comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, '
-  'or of the memory that was saved under an idempotency key.';
-comment on column public.stored_secret.field is 'The column and, in a document, the path.';
-comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
-comment on column public.stored_secret.line is 'The line of the text that it begins in, from 1.';
-comment on column public.stored_secret."column" is 'The character of that line with which it begins, from 1.';
+call identity.describe('public.stored_secret', 'A secret in a stored row, without its text.
+  table_name: The table of the row.
+  row_id: The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an
+    idempotency key.
+  field: The column and, in a document, the path.
+  pattern: The name of the pattern, as in secret_patterns.
+  line: The line of the text that it begins in, from 1.
+  column: The character of that line with which it begins, from 1.');
 
 create type public.secret_scan as (rows_scanned integer, table_name text, cursor text, findings public.stored_secret[]);
-comment on type public.secret_scan is 'What one step of a scan found.';
-comment on column public.secret_scan.rows_scanned is 'How many rows this step compared with the patterns.';
-comment on column public.secret_scan.table_name is 'The table that this step scanned.';
-comment on column public.secret_scan.cursor is 'Where the next step goes on; null after the last one.';
-comment on column public.secret_scan.findings is 'The secrets of these rows.';
+call identity.describe('public.secret_scan', 'What one step of a scan found.
+  rows_scanned: How many rows this step compared with the patterns.
+  table_name: The table that this step scanned.
+  cursor: Where the next step goes on; null after the last one.
+  findings: The secrets of these rows.');
 
 create function secrets.guarded_tables() returns table (table_name text, guarded regclass, key_column name, columns name[])
 language sql stable set search_path = ''

@@ -24,9 +24,10 @@ function realTexts(): string[] {
   const texts = files.flatMap((file) => {
     const content = readFileSync(join(root, file), 'utf8');
     if (file.endsWith('.md')) return content.split(/\n\s*\n/);
-    return [...content.matchAll(/^comment on [^']*'((?:[^']|'')+)';/gm)].map(([, comment]) =>
-      comment!.replaceAll("''", "'"),
-    );
+    return [
+      ...content.matchAll(/^comment on [^']*'((?:[^']|'')+)';/gm),
+      ...content.matchAll(/^ {2}\w+: ((?:[^'\n]|'')+)$/gm),
+    ].map(([, comment]) => comment!.replaceAll("''", "'"));
   });
   const distinct = [
     ...new Set(texts.map((text) => text.replace(/\s+/g, ' ').trim()).filter((text) => text.length > 60)),
