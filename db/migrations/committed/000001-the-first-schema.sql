@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a83082383c7b774aa7ff3a39d001efe62e5a6d8c
+--! Hash: sha1:34facd22df1408f8ee53fa83d35ff1c55b2ccf33
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -108,7 +108,6 @@ grant select on graphile_migrate.migrations to l9_worker;
 --! EndIncluded 000-chapters.sql
 --! Included 010-identity/005-describe.sql
 -- Comments on tables, views and composite types: chapters describe one right after they create it.
-
 create procedure identity.describe(relation regclass, texts text) language plpgsql set search_path = '' as $$
 declare
   kind constant text := (
@@ -119,8 +118,7 @@ declare
 begin
   execute format('comment on %s %s is %L', kind, relation, lines[1]);
   foreach line in array lines[2:] loop
-    execute format('comment on column %s.%I is %L', relation, split_part(line, ': ', 1),
-      substr(line, strpos(line, ': ') + 2));
+    execute format('comment on column %s.%I is %L', relation, split_part(line, ': ', 1), substr(line, strpos(line, ': ') + 2));
   end loop;
 end $$;
 comment on procedure identity.describe is 'Sets the comments of a relation: its own and, from a line each, those of its columns. '
@@ -129,14 +127,11 @@ comment on procedure identity.describe is 'Sets the comments of a relation: its 
 --! Included 010-identity/010-raise-error.sql
 -- Raises the documented errors: triggers, checks and operations of all chapters call raise_error(). A text about one field
 -- begins with it ('name: at most 200 characters'), so few calls name the field beside the text.
-
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   raise exception using
-    errcode = errcode,
-    message = message,
-    column = coalesce(field, substring(message from '^(\S+?): '), ''),
+    errcode = errcode, message = message, column = coalesce(field, substring(message from '^(\S+?): '), ''),
     hint = coalesce(hint, '');
 end $$;
 comment on function identity.raise_error is 'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that '
@@ -147,7 +142,6 @@ grant execute on function identity.raise_error to l9_agent, l9_admin, l9_platfor
 --! Included 010-identity/015-given.sql
 -- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional
 -- arguments so.
-
 create function identity.is_blank(value text) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined. The characters are told by their code points, since classes depend on the locale:
@@ -177,7 +171,6 @@ grant execute on function identity.is_blank, identity.given_text, identity.given
 --! EndIncluded 010-identity/015-given.sql
 --! Included 010-identity/020-check-bytes.sql
 -- Refuses a text that is too long. The checks of names, facts, relationships, events and feedback call check_bytes().
-
 create function identity.check_bytes(value text, max_bytes integer, field text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
@@ -191,7 +184,6 @@ grant execute on function identity.check_bytes to l9_agent, l9_admin, l9_platfor
 --! Included 010-identity/025-check-numbers.sql
 -- Refuses JSON with numbers that most readers of JSON would change. The trigger that normalises memories and the
 -- checks of facts and task reflections call check_numbers().
-
 create function identity.is_exact_number(value jsonb) returns boolean
 language plpgsql immutable parallel safe set search_path = '' set extra_float_digits = 1 as $$
 begin
@@ -242,7 +234,6 @@ grant execute on function identity.uuid_of to l9_agent, l9_admin, l9_platform_ad
 --! Included 010-identity/030-names.sql
 -- Patterns and lists that tables and functions share. They are inlined into the statements that call them: hence no
 -- `set search_path`; their bodies are parsed here, once.
-
 create function identity.is_identifier(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
 comment on function identity.is_identifier is 'True if the value can name a tenant or a scope. Null for null.';
@@ -281,7 +272,6 @@ grant execute on function identity.is_identifier, identity.is_display_name, iden
 --! Included 010-identity/040-claims.sql
 -- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them.
 -- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
-
 create function identity.claim(name text) returns text language sql stable parallel safe
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 comment on function identity.claim is 'A claim of this transaction, or null if the claim is missing or empty.';
@@ -316,7 +306,6 @@ grant execute on function identity.claim, identity.list_claim, identity.current_
 --! Included 010-identity/050-current-identity.sql
 -- The caller of a transaction and what it may do. Policies, triggers and operations ask current_identity(), most of
 -- them through current_tenant_id() and its neighbours.
-
 create type identity.identity as (
   tenant_id uuid, org_id uuid, user_id uuid, caller text, creator text, source text, agent text, role text,
   readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean);
@@ -436,7 +425,6 @@ grant execute on function identity.current_tenant_id, identity.current_org_id, i
 --! Included 010-identity/070-require-identity.sql
 -- Operations begin with require_identity(), so that a session without a caller gets an error and not an empty answer;
 -- require_admin() is for what only administrators do.
-
 create function identity.require_identity() returns identity.identity
 language plpgsql stable parallel safe set search_path = '' as $$
 declare
@@ -465,7 +453,6 @@ grant execute on function identity.require_identity, identity.require_admin to l
 --! Included 010-identity/080-has-every-scope.sql
 -- Tells whether a caller has all scopes, also those to come. require_administrator() and the policies of scopes,
 -- tasks and extraction call it.
-
 create function identity.has_every_scope() returns boolean
 language plpgsql stable parallel safe security definer set search_path = '' as $$
 begin
@@ -480,7 +467,6 @@ grant execute on function identity.has_every_scope to l9_agent, l9_admin, l9_pla
 --! EndIncluded 010-identity/080-has-every-scope.sql
 --! Included 010-identity/090-operator-reads.sql
 -- Audits what operators read. The policies platform_override of all tables call allow_and_audit_operator_read().
-
 create function identity.allow_and_audit_operator_read(table_name text) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -500,9 +486,7 @@ comment on function identity.allow_and_audit_operator_read is 'True if the calle
 grant execute on function identity.allow_and_audit_operator_read to l9_platform_admin;
 --! EndIncluded 010-identity/090-operator-reads.sql
 --! Included 010-identity/100-refresh-active-actors.sql
--- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that
--- changes them.
-
+-- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that changes them.
 create function identity.refresh_active_actors(tenant_id uuid) returns void
 language plpgsql volatile set search_path = '' as $$
 begin
@@ -545,7 +529,6 @@ comment on function identity.tg__refresh_active_actors is 'Keeps active_actors e
 --! EndIncluded 010-identity/100-refresh-active-actors.sql
 --! Included 010-identity/110-tenants.sql
 -- The tenants. Operators create and deactivate them with functions; callers of an inactive tenant have no identity.
-
 create function identity.is_call_limit(calls integer) returns boolean language sql immutable parallel safe set search_path = ''
 return calls between 1 and 100000000;
 comment on function identity.is_call_limit is 'True if an actor or tenant may be limited to so many calls a minute.';
@@ -650,7 +633,6 @@ grant select on public.orgs to l9_admin, l9_platform_admin;
 --! Included 010-identity/130-users.sql
 -- The users of each tenant. create_user(), deactivate_user() and reactivate_user() write them; current_identity()
 -- refuses a caller that acts for an inactive one.
-
 create table public.users (
   tenant_id uuid not null references public.tenants,
   user_id uuid not null default uuidv7(),
@@ -708,7 +690,6 @@ grant select on public.users to l9_admin, l9_platform_admin;
 --! Included 010-identity/140-scopes.sql
 -- The scopes of each tenant, which decide who can read a memory. register_scope() and create_tenant() write them;
 -- actors and memories name them.
-
 create table public.scopes (
   tenant_id uuid not null references public.tenants,
   scope text not null,
@@ -763,7 +744,6 @@ grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
 --! Included 010-identity/150-actors.sql
 -- Who can call the system, in which role, scopes and limits. register_actor() writes the actors, and
 -- current_identity() limits the claims of a caller by its row.
-
 create table public.actors (
   tenant_id uuid not null references public.tenants,
   caller text not null,
@@ -895,7 +875,6 @@ comment on policy definer_functions on identity.active_actors is 'current_identi
 --! EndIncluded 010-identity/160-active-actors.sql
 --! Included 010-identity/165-admin-creators.sql
 -- Tells whether a text was written with an administrator's authority. Rules about whose word counts for what ask this.
-
 create function identity.is_admin_creator(tenant_id uuid, creator text) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return exists (
@@ -907,7 +886,6 @@ grant execute on function identity.is_admin_creator to l9_worker;
 --! EndIncluded 010-identity/165-admin-creators.sql
 --! Included 010-identity/167-names-other-actor.sql
 -- Tells whether a text names another actor of the caller's tenant. A memory may not claim the word of one.
-
 create function identity.names_other_actor(name text, me identity.identity) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return exists (
@@ -922,7 +900,6 @@ grant execute on function identity.names_other_actor to l9_agent, l9_admin;
 --! Included 010-identity/168-bounds.sql
 -- Each actor has upper bounds for the importance, confidence and priority of its own text. The bounds of an agent equal the
 -- defaults of a call without these arguments, so that an agent can't raise its text above an unmarked one of an administrator.
-
 create type identity.bounds as (
   max_importance real, max_confidence double precision, max_lesson_confidence double precision, max_priority text);
 comment on type identity.bounds is 'The upper bounds of the values that an actor gives to its own text.';
@@ -944,7 +921,6 @@ comment on function identity.bounds_of is 'The bounds of the actor that writes u
 --! Included 010-identity/170-api-keys.sql
 -- Whom each API key stands for and what it is limited to. create_api_key() and revoke_api_key() write the rows;
 -- current_identity() checks that the key in the claims is still valid.
-
 create function identity.tool_sets() returns text[] language sql immutable parallel safe set search_path = ''
 return array['core', 'knowledge', 'archive', 'admin'];
 comment on function identity.tool_sets is 'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
@@ -1045,7 +1021,6 @@ comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key(
 --! Included 010-identity/190-are-claims-valid.sql
 -- Tells whether the org, user and API key in the claims of a caller are valid. current_identity(), create_api_key()
 -- and explain_access() call it.
-
 create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return
@@ -1060,14 +1035,12 @@ return
     select from public.api_keys k
     where k.key_id = are_claims_valid.key_id and k.tenant_id = are_claims_valid.tenant_id and k.caller = are_claims_valid.caller
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
-      and (k.tool_sets is null
-        or nullif(pg_catalog.current_setting('l9.tool_set', true), '') = any (k.tool_sets))));
+      and (k.tool_sets is null or nullif(pg_catalog.current_setting('l9.tool_set', true), '') = any (k.tool_sets))));
 comment on function identity.are_claims_valid is 'True if the org and user (if registered) are active and match, and the API key '
   'is the caller''s, valid, and for the set of the tool that is called (l9.tool_set). Definer: reads identity tables.';
 --! EndIncluded 010-identity/190-are-claims-valid.sql
 --! Included 010-identity/200-seed-tenant.sql
 -- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
-
 create function identity.seed_tenant(tenant_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -1092,7 +1065,6 @@ select identity.seed_tenant(tenant_id) from public.tenants;
 -- Who sees a row that belongs to a tenant, org, user, project and scope: the product's promise, written down once.
 -- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
 -- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
-
 create function identity.project_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(project_id is null or (select identity.has_every_project())
       or project_id = any ((select identity.current_projects())::text[]))$sql$;
@@ -1125,8 +1097,7 @@ return pg_catalog.format($sql$case (select identity.current_role_name())
       else %s end$sql$, table_name, identity.definer_condition());
 comment on function identity.searcher_condition is 'For policies of l9_searcher: whoever called may read the row.';
 
--- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are
--- protected alike.
+-- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are protected alike.
 create procedure identity.protect_like_memories(
   target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
 language plpgsql set search_path = '' as $$
@@ -1191,8 +1162,7 @@ language sql immutable parallel safe
 return tenant_id = (me).tenant_id
   and scope = any ((me).readable_scopes)
   and identity.has_project(me, project_id)
-  and ((me).role = 'l9_admin'
-    or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
+  and ((me).role = 'l9_admin' or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
 comment on function identity.may_read is 'True if an agent or admin may read a row of this tenant, org, user, project and scope: '
   'the rule of protect_like_memories() as a function. The caller of this function checks the expiry.';
 
@@ -1207,7 +1177,6 @@ grant execute on function identity.has_project, identity.may_read, identity.may_
 --! Included 010-identity/215-protect-tables.sql
 -- Row-level security of tables that are no memories: settings and lists of a tenant, and tables that no caller reads.
 -- Chapters call these procedures after they created such a table.
-
 create procedure identity.protect_tenant_rows(target regclass, readers text, writers text, has_built_in boolean default false)
 language plpgsql set search_path = '' as $$
 declare
@@ -1258,7 +1227,6 @@ comment on procedure identity.keep_private is 'Enables and forces row-level secu
 --! Included 010-identity/220-default-project.sql
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
 -- branch_or_default().
-
 create function identity.default_project() returns text
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -1296,7 +1264,6 @@ grant execute on function identity.default_branch to l9_agent, l9_admin;
 --! Included 020-audit/010-month-partitions.sql
 -- Monthly partitions of audit_log and memory_access_log. A job of the gateway creates them ahead of time; the
 -- functions that detach or drop a past month call require_past_partition().
-
 create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -1305,8 +1272,7 @@ declare
 begin
   execute format(
     'create table partitions.%I (like %s including defaults including constraints including generated including storage '
-    'including comments)',
-    partition, parent);
+    'including comments)', partition, parent);
   execute format('alter table partitions.%I enable row level security', partition);
   execute format('alter table partitions.%I force row level security', partition);
   -- Attaching a partition clones row triggers but not statement triggers, and the append-only trigger is a statement trigger.
@@ -1340,8 +1306,7 @@ language sql stable set search_path = '' set timezone = 'UTC'
 return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
 comment on function audit.partition_name is 'The name of the partition of a table for the month of this time, in UTC.';
 
--- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
--- partition.
+-- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a partition.
 create function audit.create_month_partitions(parent regclass, from_month date, months integer) returns text[]
 language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '3s' as $$
 declare
@@ -1412,7 +1377,6 @@ grant execute on function audit.create_month_partitions to l9_worker;
 --! Included 020-audit/020-audit-log.sql
 -- The audit log: what each caller did, and what was refused. write_audit() and triggers insert; admins and operators
 -- read it in psql and GraphQL.
-
 create table public.audit_log (
   audit_id uuid not null default uuidv7(),
   occurred_at timestamptz not null default clock_timestamp(),
@@ -1607,9 +1571,7 @@ grant execute on function audit.current_tool to l9_agent, l9_admin, l9_platform_
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/030-write-audit.sql
 --! Included 020-audit/040-audit-query-texts.sql
--- The texts of searches, of tenants that keep them. audit_read() inserts them, admins read them, and erasure deletes
--- them.
-
+-- The texts of searches, of tenants that keep them. audit_read() inserts them, admins read them, and erasure deletes them.
 create table public.audit_query_texts (
   audit_id uuid primary key,
   tenant_id uuid not null references public.tenants,
@@ -1661,7 +1623,6 @@ grant execute on function public.audit_log_query_text to l9_admin, l9_platform_a
 --! EndIncluded 020-audit/040-audit-query-texts.sql
 --! Included 020-audit/050-audit-read.sql
 -- Audits a read. Searches and the functions that read memories, the graph and the world model call audit_read().
-
 create function audit.keep_query_text(audit_id uuid, scope text, query text) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -1704,7 +1665,6 @@ grant execute on function audit.audit_read to l9_agent, l9_admin, l9_platform_ad
 --! Included 020-audit/080-audit-denial.sql
 -- Audits a request that the gateway refused before it had an identity, or that came too often. The gateway calls
 -- audit_denial() as l9_worker.
-
 create function audit.audit_denial(
   entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer) returns void
 language sql volatile security definer set search_path = ''
@@ -1722,9 +1682,7 @@ comment on function audit.audit_denial is 'Audits that the gateway refused a req
 grant execute on function audit.audit_denial to l9_worker;
 --! EndIncluded 020-audit/080-audit-denial.sql
 --! Included 020-audit/090-audit-seals.sql
--- The chain of hashes by which a change of audit_log is found. seal_audit() adds seals, and verify_audit() checks
--- them.
-
+-- The chain of hashes by which a change of audit_log is found. seal_audit() adds seals, and verify_audit() checks them.
 create table public.audit_seals (
   seal_id bigint primary key,
   sealed_at timestamptz not null default clock_timestamp(),
@@ -1785,7 +1743,6 @@ grant select on public.audit_seals to l9_platform_admin;
 --! Included 020-audit/100-audit-archives.sql
 -- The months of audit_log that were detached. detach_audit_partition() lists them, so that verify_audit() does not
 -- report their rows as missing.
-
 create table public.audit_archives (
   table_name text primary key,
   month date not null,
@@ -1860,7 +1817,6 @@ comment on function audit.audit_seal_hash is 'SHA-256 of the JSON array [seal_id
 --! Included 020-audit/120-seal-audit.sql
 -- Adds seals over the rows of audit_log. A job of the gateway calls is_audit_unsealed() and seal_audit(), and its
 -- metrics call audit_backlog().
-
 create function audit.seal_audit_until(horizon xid8, max_rows integer) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1963,7 +1919,6 @@ grant execute on function audit.seal_audit, audit.is_audit_unsealed, audit.audit
 --! EndIncluded 020-audit/120-seal-audit.sql
 --! Included 020-audit/130-require-auditor.sql
 -- Requires an administrator, or a DBA in psql. verify_audit() and audit_head() begin with it.
-
 create function audit.require_auditor(function_name text) returns identity.identity
 language plpgsql stable set search_path = '' as $$
 declare
@@ -1983,7 +1938,6 @@ comment on function audit.require_auditor is 'Returns the identity of an admin o
 --! EndIncluded 020-audit/130-require-auditor.sql
 --! Included 020-audit/140-verify-audit.sql
 -- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
-
 create type public.audit_verification as (
   ok boolean, seals bigint, rows bigint, unsealed bigint, archived bigint, broken_seal bigint, broken_row uuid, reason text,
   head text, last_seal bigint, is_complete boolean);
@@ -2033,8 +1987,7 @@ begin
   )
   select
     count(*) filter (where p.audit_id is not null and (only_tenant is null or p.tenant_id = only_tenant)),
-    count(*) filter (where p.audit_id is null),
-    count(*) filter (where s.audit_id is null),
+    count(*) filter (where p.audit_id is null), count(*) filter (where s.audit_id is null),
     (array_agg(s.audit_id order by s.position) filter (where p.hash <> s.hash))[1],
     (array_agg(s.audit_id order by s.position) filter (where p.audit_id is null))[1],
     (array_agg(p.audit_id order by p.audit_id) filter (where s.audit_id is null))[1]
@@ -2066,8 +2019,7 @@ begin
 end $$;
 comment on function audit.audit_seal_problem is 'Compares a seal with its hash and rows; reason is null if both are right.';
 
--- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
--- that is broken.
+-- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first that is broken.
 create function public.verify_audit(
   "from" timestamptz default null, "to" timestamptz default null, head text default null, after_seal bigint default null,
   max_rows bigint default null) returns public.audit_verification
@@ -2169,7 +2121,6 @@ grant execute on function public.verify_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/140-verify-audit.sql
 --! Included 020-audit/150-audit-head.sql
 -- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
-
 create type public.audit_head as (hash text, sealed_at timestamptz);
 call identity.describe('public.audit_head', 'The newest seal.
   hash: Hash of the seal, in hexadecimal.
@@ -2191,7 +2142,6 @@ grant execute on function public.audit_head to l9_admin, l9_platform_admin;
 --! Included 020-audit/160-detach-audit-partition.sql
 -- Takes a month that is over out of audit_log, for a superuser to dump and drop. Operators call it in psql or
 -- GraphQL. It counts the rows of each seal first, and lists the month before it detaches it.
-
 create function public.detach_audit_partition(month date) returns public.audit_archives
 language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s' as $$
 declare
@@ -2251,7 +2201,6 @@ grant execute on function public.detach_audit_partition to l9_platform_admin;
 --! Included 020-audit/170-export-audit.sql
 -- Reads audit_log page by page, and audits each page. Admins call export_audit() in psql or GraphQL, or run
 -- `l9-memory audit export`.
-
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
 call identity.describe('public.audit_page', 'A page of the audit log.
   rows: Rows as JSON objects, in order of time, with their transaction (xid).
@@ -2332,7 +2281,6 @@ grant execute on function public.export_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/170-export-audit.sql
 --! Included 030-administration/010-require-administrator.sql
 -- Requires an administrator and says what it may change and grant. The functions of administrators begin with these.
-
 create type administration.administrator as (
   target_tenant_id uuid, own_tenant_id uuid, caller text, org_id uuid, user_id uuid, is_operator boolean, readable_scopes text[],
   writable_scopes text[], projects text[], can_clean_up boolean);
@@ -2344,8 +2292,7 @@ return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage')
 comment on function administration.is_owner is 'True if the session has the rights of l9_owner (a DBA in psql); false for every '
   'other role, even inside a function that runs as the owner.';
 
--- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants
--- what it has.
+-- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants what it has.
 create function administration.require_administrator(tenant_id uuid) returns administration.administrator
 language plpgsql stable set search_path = '' as $$
 declare
@@ -2415,7 +2362,6 @@ comment on function administration.require_whole_token is 'Raises L9SCP if the t
 --! Included 030-administration/020-check-grantable.sql
 -- Checks of what administrators grant: scopes, projects, rights and limits of calls. register_actor(),
 -- create_api_key() and the functions that deactivate something call them.
-
 create function administration.check_grantable(
   admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[],
   can_clean_up boolean) returns void
@@ -2478,7 +2424,6 @@ comment on function administration.raise_not_found is 'Raises L9OWN for an org, 
 --! Included 030-administration/030-watch-changes.sql
 -- Triggers that audit each change of tenants, orgs, users, scopes, actors and keys, and tell the running gateways to
 -- reload. Tables of settings use tg__audit_identity(), too.
-
 create function administration.tg__audit_identity() returns trigger
 language plpgsql set search_path = '' as $$
 declare
@@ -2554,7 +2499,6 @@ create trigger _900_notify after insert or update or delete or truncate on publi
 --! EndIncluded 030-administration/030-watch-changes.sql
 --! Included 030-administration/040-tenants.sql
 -- Creates tenants and switches them off and on. Operators call these functions in psql or GraphQL.
-
 create function public.create_tenant(name text) returns public.tenants
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2605,7 +2549,6 @@ grant execute on function public.create_tenant, public.deactivate_tenant, public
 --! EndIncluded 030-administration/040-tenants.sql
 --! Included 030-administration/050-set-query-text-audit.sql
 -- Sets whether a tenant keeps the texts of its searches. Admins call it in psql or GraphQL.
-
 create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null) returns public.tenants
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2626,7 +2569,6 @@ grant execute on function public.set_query_text_audit to l9_admin, l9_platform_a
 --! EndIncluded 030-administration/050-set-query-text-audit.sql
 --! Included 030-administration/055-set-tenant-limits.sql
 -- Limits how often all callers of a tenant together can call. Operators call it in psql or GraphQL.
-
 create function public.set_tenant_limits(
   reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null)
 returns public.tenants
@@ -2653,7 +2595,6 @@ grant execute on function public.set_tenant_limits to l9_platform_admin;
 --! EndIncluded 030-administration/055-set-tenant-limits.sql
 --! Included 030-administration/060-orgs.sql
 -- Registers orgs of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
-
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null) returns public.orgs
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2706,7 +2647,6 @@ grant execute on function public.create_org, public.deactivate_org, public.react
 --! EndIncluded 030-administration/060-orgs.sql
 --! Included 030-administration/070-users.sql
 -- Registers users of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
-
 create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
 returns public.users
 language plpgsql volatile security definer set search_path = '' as $$
@@ -2764,7 +2704,6 @@ grant execute on function public.create_user, public.deactivate_user, public.rea
 --! EndIncluded 030-administration/070-users.sql
 --! Included 030-administration/080-scopes.sql
 -- Registers scopes of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
-
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes
@@ -2827,7 +2766,6 @@ grant execute on function public.register_scope, public.deactivate_scope, public
 --! Included 030-administration/090-register-actor.sql
 -- Registers an actor or changes one. Admins call it in psql or GraphQL, and `l9-memory db platform-admin` for the
 -- first operator. The row as it should be is put together first, then checked as a whole, then written.
-
 create function public.register_actor(
   caller text, creator text default null, source text default null, agent text default null, role text default null,
   readable_scopes text[] default null, writable_scopes text[] default null, can_clean_up boolean default null,
@@ -2944,7 +2882,6 @@ grant execute on function public.register_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/090-register-actor.sql
 --! Included 030-administration/100-deactivate-actor.sql
 -- Switches actors off and on. Admins call these functions in psql or GraphQL.
-
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean) returns public.actors
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -2980,7 +2917,6 @@ grant execute on function public.deactivate_actor, public.reactivate_actor to l9
 --! Included 030-administration/110-bind-login.sql
 -- Makes every session of a database login act as one actor, for people and programs that connect without the gateway.
 -- Operators call it in psql or GraphQL.
-
 create function public.bind_login(caller text, login text, tenant_id uuid default null) returns public.actors
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3021,7 +2957,6 @@ grant execute on function public.bind_login to l9_platform_admin;
 --! Included 030-administration/120-create-api-key.sql
 -- Creates API keys of actors. Admins call create_api_key() in psql or GraphQL; revoke_api_key() shares the check of
 -- what they may grant.
-
 create type public.new_api_key as (api_key text, key_id uuid, name text, caller text, expires_at timestamptz);
 call identity.describe('public.new_api_key', 'An API key that was just created.
   api_key: The key. It is returned only once, here.
@@ -3112,7 +3047,6 @@ grant execute on function public.create_api_key to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/120-create-api-key.sql
 --! Included 030-administration/130-revoke-api-key.sql
 -- Revokes an API key. Admins call it in psql or GraphQL.
-
 create function public.revoke_api_key(key_id uuid) returns public.api_keys
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3141,7 +3075,6 @@ grant execute on function public.revoke_api_key to l9_admin, l9_platform_admin;
 --! Included 030-administration/140-act-as.sql
 -- Makes a transaction in psql act as a caller. People and scripts call act_as() after `set local role`; GraphQL does
 -- not offer it.
-
 create function administration.explain_refusal(tenant_id uuid, caller text) returns text
 language sql stable security definer set search_path = ''
 return case
@@ -3157,8 +3090,7 @@ end;
 comment on function administration.explain_refusal is 'Explains why act_as() gives no identity. Definer: reads actors, and '
   'reveals them only to sessions whose claims are trusted.';
 
--- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
--- identity.
+-- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an identity.
 create function public.act_as(
   caller text, tenant_id uuid default null, org_id uuid default null, user_id uuid default null, projects text[] default null,
   scopes text[] default null) returns text
@@ -3198,7 +3130,6 @@ grant execute on function administration.explain_refusal, public.act_as to l9_ag
 --! EndIncluded 030-administration/140-act-as.sql
 --! Included 030-administration/150-identity-directory.sql
 -- All identities that the gateway can accept, in one document. The gateway loads it as l9_worker and keeps it.
-
 create function administration.identity_directory() returns jsonb language sql stable security definer set search_path = ''
 return pg_catalog.jsonb_build_object(
   'actors', (
@@ -3236,8 +3167,7 @@ comment on function administration.identity_directory is 'All identities that th
 grant execute on function administration.identity_directory to l9_worker;
 --! EndIncluded 030-administration/150-identity-directory.sql
 --! Included 030-administration/160-call-counts.sql
--- Where several gateways count the calls of a minute together (RATE_LIMIT_STORE=database). Only gateways read and
--- write it.
+-- Where several gateways count the calls of a minute together (RATE_LIMIT_STORE=database). Only gateways read and write it.
 
 -- The layout that rate-limiter-flexible writes. What a crash loses is counted again within a minute.
 create unlogged table administration.call_counts (
@@ -3258,7 +3188,6 @@ grant select, insert (key, points, expire), update (points, expire), delete on a
 --! Included 030-administration/170-database-statistics.sql
 -- What the metrics of the gateway tell of the page cache and of the sizes of tables. The gateway calls both functions
 -- as l9_worker.
-
 create function administration.block_reads() returns table (kind text, from_cache bigint, from_disk bigint)
 language sql stable security definer set search_path = ''
 begin atomic
@@ -3291,13 +3220,11 @@ grant execute on function administration.block_reads, administration.table_sizes
 --! Included 040-words/010-languages.sql
 -- The languages of memories and the configuration of PostgreSQL for each. Triggers, settings and searches ask which
 -- there are, and parse() asks for the configuration.
-
 create function words.languages() returns text[] language sql immutable parallel safe
 return array[
   'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french', 'german',
   'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian',
-  'russian',
-  'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
+  'russian', 'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
 comment on function words.languages is 'Those that PostgreSQL has a stemmer for, and none, which keeps every word as it is.';
 
 create function words.text_config(language text) returns regconfig
@@ -3311,7 +3238,6 @@ grant execute on function words.text_config, words.languages to l9_agent, l9_adm
 --! Included 040-words/012-characters.sql
 -- What characters are for words: those that nobody sees, those that separate words, and those that are words of their own. They
 -- are told by their code points alone, so that the result does not depend on the database's locale.
-
 create function words.invisible_characters() returns text
 language sql immutable parallel safe
 -- Soft hyphen; grapheme joiner; marks of direction; vowel separators and selectors of Mongolian; zero-width space, non-joiner
@@ -3373,11 +3299,9 @@ grant execute on function words.invisible_characters, words.without_invisible, w
 -- The plain forms of words with accents and other marks. The parser adds them beside the words as they are written, in texts and
 -- in queries, so that each finds the other and what is written alike comes first. The tables stand here, because an extension
 -- that removes accents is not part of the embedded engine.
-
 create function words.to_lower(content text, is_ascii boolean) returns text
 language sql immutable parallel safe
--- Without a search_path the call is inlined.
--- The parser lowers words itself, by the locale of the database, which may not know É.
+-- Without a search_path the call is inlined. The parser lowers words itself, by the locale of the database, which may not know É.
 return case when is_ascii then content else pg_catalog.lower(content collate pg_catalog.pg_c_utf8) end;
 comment on function words.to_lower is 'A text in lower case if it is not ASCII, in the same way on every server.';
 
@@ -3435,9 +3359,7 @@ comment on function words.plain_forms is 'The words of a text that have plain fo
 grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/014-fold.sql
 --! Included 040-words/020-character-pairs.sql
--- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other
--- words.
-
+-- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other words.
 create function words.unspaced_characters() returns text
 language sql immutable parallel safe
 -- Thai, Lao, Myanmar, Khmer; the iteration mark and zero of Han; Hiragana, Katakana; Han; Hangul.
@@ -3527,9 +3449,7 @@ grant execute on function words.has_identifiers, words.separate_identifiers, wor
   l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-words/030-identifiers.sql
 --! Included 040-words/040-parse.sql
--- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words
--- match.
-
+-- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words match.
 create function words.stems(content text, language text) returns tsvector
 language plpgsql immutable parallel safe set search_path = '' as $$
 declare
@@ -3587,7 +3507,6 @@ grant execute on function words.stems, words.parse to l9_agent, l9_admin, l9_pla
 --! Included 040-words/045-case-hash.sql
 -- What case and indentation mean in a text: commands, identifiers, paths and code. packets.text_identity() and
 -- kinds.identity_of() call it, so that "grep -v" and "grep -V" are two memories while prose is compared in any case.
-
 create function words.telling_case() returns text language sql immutable parallel safe
 return
   -- Options of commands, variables, escapes of regular expressions, assignments.
@@ -3662,7 +3581,6 @@ grant execute on function words.telling_case, words.may_tell_case, words.telling
 --! Included 040-words/050-date-words.sql
 -- The words of a date, so that a query for a day or month finds a memory. of_memory() and the trigger that sets
 -- packet_store.words call date_words().
-
 create function words.date_words(event_time timestamptz) returns tsvector
 language sql immutable parallel safe strict set search_path = ''
 return case when pg_catalog.isfinite(event_time) then (
@@ -3691,7 +3609,6 @@ grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_ad
 --! Included 040-words/060-of-memory.sql
 -- The words by which a memory is found. The trigger that sets packet_store.words calls of_memory(), as do searches
 -- that look at earlier versions.
-
 create function words.max_piece_characters() returns integer language sql immutable parallel safe return 8192;
 comment on function words.max_piece_characters is 'How many characters are parsed at once, to fit into one tsvector.';
 
@@ -3701,8 +3618,7 @@ comment on function words.max_lexemes is 'With so many words, a content''s rest 
 create function words.max_word_bytes() returns integer language sql immutable parallel safe return 2000;
 comment on function words.max_word_bytes is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
 
--- A long content is parsed in pieces, cut at white space, because the words of all of it may not fit into one
--- tsvector.
+-- A long content is parsed in pieces, cut at white space, because the words of all of it may not fit into one tsvector.
 create function words.of_content(content text, language text) returns tsvector
 language plpgsql immutable parallel safe set search_path = ''
 -- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
@@ -3753,7 +3669,6 @@ grant execute on function words.max_piece_characters, words.max_lexemes, words.m
 --! Included 040-words/070-of-query.sql
 -- The words of a query, in the form that the words of memories have. Searches, suggestions and the search for
 -- near-duplicates call of_query_in().
-
 create function words.of_query(query text, language text) returns text[]
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 return array(
@@ -3802,7 +3717,6 @@ grant execute on function words.of_query, words.of_query_in, words.forms_in_quer
 --! Included 040-words/080-index-text.sql
 -- What the BM25 indexes of packet_store hold: hashes of words in place of the words. The indexes and walk_words()
 -- call index_text(), a generated column calls length().
-
 create function words.index_token(lexeme text) returns text
 language sql immutable parallel safe strict
 -- Without a search_path the call is inlined.
@@ -3830,7 +3744,6 @@ grant execute on function words.index_token, words.index_text, words.length to l
 --! EndIncluded 040-words/080-index-text.sql
 --! Included 040-words/090-detect-language.sql
 -- Guesses the language of a text. The trigger that chooses the language of a memory calls detect_language().
-
 create function words.script_of(language text) returns text language sql immutable parallel safe
 return case language
   when 'arabic' then '[\u0600-\u06ff]'
@@ -3864,7 +3777,6 @@ grant execute on function words.script_of, words.detect_language to l9_agent, l9
 --! Included 050-secrets/010-secret-patterns.sql
 -- The patterns by which secrets are found: built-in ones, and those that register_secret_pattern() adds for a tenant.
 -- find_in_text() and redact_text() compare texts with them.
-
 create function secrets.max_expression_bytes() returns integer language sql immutable parallel safe return 2000;
 comment on function secrets.max_expression_bytes is 'The longest regular expression of a tenant''s pattern, in bytes.';
 
@@ -4352,7 +4264,6 @@ comment on function secrets.join_words is 'What words_apart() matches, without t
 --! Included 050-secrets/020-built-in-patterns.sql
 -- The built-in patterns for secrets, and the regular expressions that several of them share. The quick tests are made
 -- from these rows.
-
 create function secrets.names_of_secrets() returns text language sql immutable parallel safe
 return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential'
   '|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
@@ -4640,7 +4551,6 @@ comment on function secrets.is_public_identifier is 'True for an address or hash
 --! Included 050-secrets/030-verify.sql
 -- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
 -- in texts and documents call passes() for each match.
-
 create function secrets.is_placeholder(value text) returns boolean
 language sql immutable parallel safe
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
@@ -4863,7 +4773,6 @@ comment on function secrets.passes is 'True if a match passes its pattern''s ver
 --! EndIncluded 050-secrets/030-verify.sql
 --! Included 050-secrets/040-secret-settings.sql
 -- What a tenant does with a secret in a write. set_secret_settings() writes the row, and the guard reads it.
-
 create table public.secret_settings (
   tenant_id uuid primary key references public.tenants,
   on_secret text not null default 'refuse',
@@ -4899,7 +4808,6 @@ create trigger _500_audit after insert or update on public.secret_patterns
 --! Included 050-secrets/050-secret-exceptions.sql
 -- Texts that a tenant knows to be harmless. register_secret_exception() writes them, and is_excepted() compares
 -- findings with them.
-
 create table public.secret_exceptions (
   exception_id uuid primary key default uuidv7(),
   tenant_id uuid not null references public.tenants,
@@ -4945,9 +4853,7 @@ create trigger _500_audit after insert or update on public.secret_exceptions
   for each row execute function administration.tg__audit_identity('exception_id', 'pattern', 'is_active');
 --! EndIncluded 050-secrets/050-secret-exceptions.sql
 --! Included 050-secrets/060-quick-tests.sql
--- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any
--- pattern is tried.
-
+-- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any pattern is tried.
 create function secrets.any_of(keywords text[]) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
@@ -5030,8 +4936,7 @@ $body$ $sql$,
      from public.secret_patterns p
      where p.severity = 'credential' and p.hint in (
        secrets.long_words(), secrets.bare_tokens(), secrets.bare_hexadecimal_tokens())),
-    secrets.test_of_hint(secrets.words_of_40()),
-    secrets.cut_token(),
+    secrets.test_of_hint(secrets.words_of_40()), secrets.cut_token(),
     concat_ws(E'\n    or ',
       secrets.has_word('pass', 'pw') || format(' and (%s or %s or %s)', named, password, columns),
       secrets.has_word('secret', 'token', 'credential', 'key')
@@ -5045,8 +4950,7 @@ $body$ $sql$,
       '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word(
         'sqlplus', 'wpa_passphrase', 'rabbitmqctl', 'machine', ':5432:', ':5433:', ':6432:', ':*:') || ') and '
         || secrets.test_of_hint(secrets.command_lines())),
-    secrets.disguises(), password || ' or ' || columns,
-    '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
+    secrets.disguises(), password || ' or ' || columns, '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
 end $$;
 comment on function secrets.any_keyword is 'A regular expression that matches any keyword of the built-in patterns.';
 comment on function secrets.may_hold_credential is 'True if a text may match a built-in pattern for credentials, which few do.';
@@ -5091,7 +4995,6 @@ comment on function secrets.severities_for is 'The patterns for a tenant''s writ
 --! Included 050-secrets/070-find-in-text.sql
 -- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
 -- find_in_text() or redact_text().
-
 create function secrets.in_group(expression text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Flags such as (?i) must stay at the beginning.
@@ -5261,8 +5164,7 @@ end $$;
 comment on function secrets.find_of_pattern is 'The secrets of one pattern in a text: all, or the first most, where the rest '
   'then ends. flags: of regexp_matches(). Raises L9LIM if first ones are sought among more than max_likenesses() false matches.';
 
--- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
--- their words.
+-- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to their words.
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql stable set search_path = '' as $$
@@ -5424,7 +5326,6 @@ comment on function secrets.redact_text is 'A text with each secret replaced by 
 --! Included 050-secrets/080-find-in-document.sql
 -- Finds or replaces the secrets of a JSON document at any depth. The guard, archives of sessions, the scan of stored
 -- rows and the audit log call these functions.
-
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql stable set search_path = '' as $$
@@ -5474,8 +5375,7 @@ return '$' || coalesce((
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
 comment on function secrets.path_of is 'A value''s path: .key for a member, * for a key itself, [place] for an element.';
 
--- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
--- tests.
+-- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick tests.
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql stable set search_path = '' as $$
@@ -5582,9 +5482,7 @@ comment on function secrets.redact_document is 'A document with each secret repl
 grant execute on function secrets.find_in_document, secrets.redact_document to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 050-secrets/080-find-in-document.sql
 --! Included 050-secrets/090-find-secrets.sql
--- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
--- GraphQL.
-
+-- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or GraphQL.
 create type public.secret_finding as (
   pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 call identity.describe('public.secret_finding', 'A secret that was found in a text, without the text.
@@ -5632,7 +5530,6 @@ grant execute on function public.find_secrets to l9_agent, l9_admin;
 --! Included 050-secrets/100-guard.sql
 -- Refuses, redacts or audits secrets in what callers write. guard_table() gives a table the trigger for it; functions
 -- for saves and documents call check_texts(), refuse_in() and as_stored().
-
 create function secrets.raise_secret(
   path text, pattern text, place integer, line integer default 1, "column" integer default null) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -5803,8 +5700,7 @@ begin
       end if;
       return new;
     end
-    $body$ $sql$,
-    name,
+    $body$ $sql$, name,
     (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ')
       from unnest(all_columns) as c),
     (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ')
@@ -5841,7 +5737,6 @@ comment on procedure secrets.guard_table is 'Guards a table with a column tenant
 --! EndIncluded 050-secrets/100-guard.sql
 --! Included 050-secrets/110-query-texts.sql
 -- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
-
 create function secrets.tg_audit_query_texts__redact() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
@@ -5858,9 +5753,7 @@ create trigger _100_redact before insert or update of query on public.audit_quer
   for each row execute function secrets.tg_audit_query_texts__redact();
 --! EndIncluded 050-secrets/110-query-texts.sql
 --! Included 050-secrets/120-administer-secrets.sql
--- Sets what a tenant takes for a secret and what it does with one. Admins call the public functions in psql or
--- GraphQL.
-
+-- Sets what a tenant takes for a secret and what it does with one. Admins call the public functions in psql or GraphQL.
 create function public.set_secret_settings(
   on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
 returns public.secret_settings
@@ -6063,7 +5956,6 @@ grant execute on function public.set_secret_settings, public.register_secret_pat
 --! EndIncluded 050-secrets/120-administer-secrets.sql
 --! Included 050-secrets/135-redact-texts.sql
 -- Replaces secrets in documents: audit.as_kept() calls it for what a caller named, before an audit row is written.
-
 create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[]) returns jsonb
 language plpgsql stable parallel safe set search_path = '' as $$
 begin
@@ -6091,7 +5983,6 @@ comment on function secrets.redact_texts is 'A document with the secrets in its 
 --! Included 050-secrets/140-audit-refusal.sql
 -- Audits a call that was refused or failed. The gateway calls audit_refusal() after the rollback, and memory_store()
 -- calls it for items that it refused.
-
 create function secrets.for_audit(name text) returns text language sql stable set search_path = ''
 return case
   when secrets.needs_look(name, secrets.own_test(identity.current_tenant_id()), false) then (secrets.redact_text(
@@ -6124,7 +6015,6 @@ grant execute on function audit.audit_refusal to l9_agent, l9_admin, l9_platform
 --! EndIncluded 050-secrets/140-audit-refusal.sql
 --! Included 050-secrets/150-audit-graphql-read.sql
 -- Audits what one GraphQL request read. The gateway calls it before it sends the answer.
-
 create function audit.audit_graphql_read(
   operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -6159,7 +6049,6 @@ grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_pla
 --! Included 060-kinds/010-memory-kinds.sql
 -- The kinds of memories that have rules. register_memory_kind() writes a tenant's own; triggers and saves read the
 -- rules with rules_of().
-
 create table public.memory_kinds (
   kind_id uuid primary key default uuidv7(),
   tenant_id uuid references public.tenants,
@@ -6237,9 +6126,7 @@ create trigger _500_audit after insert or update on public.memory_kinds
       execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');
 --! EndIncluded 060-kinds/010-memory-kinds.sql
 --! Included 060-kinds/020-memory-kind-fields.sql
--- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
--- read.
-
+-- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers read.
 create function kinds.field_types() returns text[] language sql immutable parallel safe
 return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]', 'object', 'object[]'];
 comment on function kinds.field_types is 'The types that a field of a kind can have.';
@@ -6294,9 +6181,7 @@ grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_adm
 -- its rules.
 --! EndIncluded 060-kinds/020-memory-kind-fields.sql
 --! Included 060-kinds/030-check-fields.sql
--- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
--- check_fields().
-
+-- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls check_fields().
 create function kinds.field_time(value jsonb, ends_day boolean default false) returns timestamptz
 language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC' as $$
 declare
@@ -6360,8 +6245,7 @@ begin
   end if;
 end $$;
 
--- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in
--- one pass.
+-- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in one pass.
 create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb) returns void
 language plpgsql stable parallel safe set search_path = '' as $$
 declare
@@ -6432,7 +6316,6 @@ grant execute on function kinds.field_time, kinds.with_article, kinds.check_part
 --! Included 060-kinds/040-text-of.sql
 -- What follows from the fields of a memory by the rules of its kind: content, identity, archiving and expiry. The
 -- trigger apply_kind of packet_store and the functions that save call these.
-
 create function kinds.as_text(value jsonb, parts jsonb default null) returns text
 language sql immutable parallel safe set search_path = ''
 return case pg_catalog.jsonb_typeof(value)
@@ -6522,7 +6405,6 @@ grant execute on function kinds.as_text, kinds.text_of, kinds.is_met, kinds.iden
 --! Included 060-kinds/050-check-locked.sql
 -- Refuses changes of what a kind has locked, such as the text of an accepted decision. Triggers of packet_store and
 -- store_body() call these functions.
-
 create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb) returns void
 language plpgsql stable parallel safe set search_path = '' as $$
 declare
@@ -6565,9 +6447,7 @@ comment on function kinds.raise_locked is 'Raises L9IMM for a locked field, with
 grant execute on function kinds.check_locked, kinds.raise_locked to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 060-kinds/050-check-locked.sql
 --! Included 060-kinds/060-rules-of.sql
--- The rules of a kind, for triggers and for functions that save; and the built-in kinds, for the tools that the
--- gateway lists.
-
+-- The rules of a kind, for triggers and for functions that save; and the built-in kinds, for the tools that the gateway lists.
 create function kinds.rules_of(kind text, tenant_id uuid) returns jsonb
 language sql stable parallel safe security definer set search_path = ''
 return (
@@ -6590,7 +6470,6 @@ grant execute on function kinds.built_in to l9_worker;
 --! Included 060-kinds/070-define-kind.sql
 -- Writes the fields of a kind and computes its rules. The migration calls define_fields() for the built-in kinds, and
 -- register_memory_kind() for those of tenants.
-
 create function kinds.max_kinds() returns integer language sql immutable parallel safe return 100;
 
 create function kinds.max_fields() returns integer language sql immutable parallel safe return 64;
@@ -6615,8 +6494,7 @@ begin atomic
     'identity', to_jsonb(k.identity_fields), 'identity_ends_when', k.identity_ends_when,
     'locked_when', k.locked_when, 'locked_fields', to_jsonb(k.locked_fields), 'allowed_when_locked', k.allowed_when_locked,
     'when_locked', k.when_locked, 'part_of_kind', k.part_of_kind, 'part_of_field', k.part_of_field,
-    'stands_beside', k.stands_beside,
-    'supersedes', array_agg(f.field) @> '{status,supersedes,superseded_by}',
+    'stands_beside', k.stands_beside, 'supersedes', array_agg(f.field) @> '{status,supersedes,superseded_by}',
     'archived', case when k.archived_from is not null then jsonb_build_object(
       'from', k.archived_from, 'seconds', extract(epoch from k.archived_after)) end,
     'expires', case when k.expires_from is not null then jsonb_build_object(
@@ -6676,9 +6554,7 @@ comment on function kinds.define_fields is 'Replaces the fields of a kind by tho
   'is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';
 --! EndIncluded 060-kinds/070-define-kind.sql
 --! Included 060-kinds/080-built-in-kinds.sql
--- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the
--- end.
-
+-- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the end.
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
 language plpgsql set search_path = '' as $$
 declare
@@ -6826,9 +6702,7 @@ call kinds.define_built_in('pr_context', 'A pull request and what it is about.',
 drop procedure kinds.define_built_in(text, text, jsonb, jsonb);
 --! EndIncluded 060-kinds/080-built-in-kinds.sql
 --! Included 060-kinds/090-register-memory-kind.sql
--- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql
--- or GraphQL.
-
+-- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql or GraphQL.
 create function kinds.check_new_parts(field text, type text, parts jsonb) returns void
 language plpgsql immutable set search_path = '' as $$
 begin
@@ -6845,8 +6719,7 @@ begin
     or (select count(*) <> count(distinct p ->> 'field') from jsonb_array_elements(parts) as p) then
     perform identity.raise_error('L9VAL', format(
       'fields: parts of %s must be a list of 1 to %s objects with field, type (one of %s) and is_required, each field once, '
-      'and its own type object or object[]',
-      field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')));
+      'and its own type object or object[]', field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')));
   end if;
 end $$;
 comment on function kinds.check_new_parts is 'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
@@ -6925,8 +6798,7 @@ begin
 end $$;
 comment on function kinds.check_new_fields is 'The names of new fields. Raises L9VAL or L9LIM for what a kind can''t have.';
 
--- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
--- define_fields().
+-- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to define_fields().
 create function public.register_memory_kind(
   kind text, purpose text, fields jsonb, title_field text default null, text_fields text[] default '{}',
   identity_fields text[] default '{}', identity_ends_when jsonb default null, locked_when jsonb default null,
@@ -7014,7 +6886,6 @@ grant execute on function public.register_memory_kind to l9_admin, l9_platform_a
 -- A ranked index scan (BM25, HNSW) has to skip the rows of other tenants. Tenants are therefore hashed into 16 partial
 -- indexes, and a search scans that of its own tenant. More would slow planning, which examines each. The embedded engine
 -- practically always has one tenant, so it uses one.
-
 create function packets.is_embedded_engine() returns boolean language sql immutable parallel safe set search_path = ''
 return pg_catalog.version() like '%wasm%';
 comment on function packets.is_embedded_engine is 'True in WebAssembly, where half-precision vectors are slow to index.';
@@ -7043,7 +6914,6 @@ grant execute on function packets.is_embedded_engine, packets.bucket_mask, packe
 --! Included 070-packets/030-job-session.sql
 -- Tells whether a background job saves a memory. The conditions of triggers of packet_store call it, because a job
 -- has no identity that they could stamp or check.
-
 create function packets.is_job_writing() returns boolean language sql stable parallel safe set search_path = ''
 return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
 comment on function packets.is_job_writing is 'True if a background job, which has no identity, saves a memory: the statement '
@@ -7055,7 +6925,6 @@ grant execute on function packets.is_job_writing to l9_agent, l9_admin, l9_platf
 --! EndIncluded 070-packets/030-job-session.sql
 --! Included 070-packets/040-limits.sql
 -- The limits of a memory, each in one place. No search_path is set, so that calls are inlined as constants.
-
 create function packets.max_content_bytes() returns integer language sql immutable parallel safe return 1048576;
 create function packets.max_envelope_bytes() returns integer language sql immutable parallel safe return 262144;
 create function packets.max_metadata_bytes() returns integer language sql immutable parallel safe return 65536;
@@ -7079,7 +6948,6 @@ grant execute on function packets.max_content_bytes, packets.max_envelope_bytes,
 --! Included 070-packets/045-where.sql
 -- Conditions on the structured fields of envelopes. They are compiled to values, a path and ranges of times, and never to SQL, so
 -- that functions of other roles can apply them too.
-
 create type packets.time_condition as (path jsonpath, range tstzrange);
 comment on type packets.time_condition is 'Some time at this path lies in this range.';
 
@@ -7221,7 +7089,6 @@ grant execute on function kinds.field_time, packets.has_times to l9_agent, l9_ad
 --! EndIncluded 070-packets/045-where.sql
 --! Included 070-packets/047-tags.sql
 -- How tags are written and compared: normalise() keeps the clean form of each, searches compare the keys.
-
 create function packets.clean_tag(tag text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(pg_catalog.normalize(tag, 'NFC'), '^[\s\u00a0\u3000]+|[\s\u00a0\u3000]+$', '', 'g');
 comment on function packets.clean_tag is 'A tag as it is stored: in NFC, without white space around it.';
@@ -7240,9 +7107,7 @@ grant execute on function packets.clean_tag, packets.tag_keys, packets.wanted_ta
   l9_worker, l9_searcher;
 --! EndIncluded 070-packets/047-tags.sql
 --! Included 070-packets/050-content-hash.sql
--- The hash by which two contents count as the same. Triggers of packet_store store it, and saves look for duplicates
--- by it.
-
+-- The hash by which two contents count as the same. Triggers of packet_store store it, and saves look for duplicates by it.
 create function packets.content_hash(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
 return (
   select pg_catalog.sha256(pg_catalog.convert_to(
@@ -7262,7 +7127,6 @@ grant execute on function packets.content_hash to l9_agent, l9_admin;
 --! Included 070-packets/052-text-identity.sql
 -- What makes two texts the same: the words of a text in any case, and what case and indentation mean in it. All that asks
 -- whether a memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
-
 create function packets.identity_of_hash(content_hash bytea, content text) returns bytea
 language sql immutable parallel safe strict set search_path = ''
 return (
@@ -7276,9 +7140,7 @@ comment on function packets.text_identity is 'The content_hash of prose; where c
 grant execute on function packets.identity_of_hash, packets.text_identity to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 070-packets/052-text-identity.sql
 --! Included 070-packets/060-audience-id.sql
--- The hash of who can read a row. Facts, relationships, the world model and the counts of words are kept for each
--- audience.
-
+-- The hash of who can read a row. Facts, relationships, the world model and the counts of words are kept for each audience.
 create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text) returns uuid
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
@@ -7292,7 +7154,6 @@ grant execute on function packets.audience_id to l9_agent, l9_admin, l9_worker;
 --! Included 070-packets/062-attestations.sql
 -- The fields by which somebody vouches for a memory. They belong to the text that they were given for, and name nobody but the
 -- writer. The triggers of packet_store call these functions for the envelope and the metadata.
-
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
 return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at',
   'verified_by'];
@@ -7342,7 +7203,6 @@ grant execute on function packets.attesting_fields, packets.naming_fields, packe
 --! Included 070-packets/065-speaker-of.sql
 -- Who said what a memory says. The generated column packet_store.speaker calls speaker_of(), and save_memory()
 -- compares turns of conversations by it.
-
 create function packets.words_before_a_colon() returns text[] language sql immutable parallel safe
 return array[
   'a', 'action', 'attention', 'cc', 'caution', 'conclusion', 'data', 'date', 'details', 'e.g.', 'edit', 'error', 'example',
@@ -7391,7 +7251,6 @@ grant execute on function packets.words_before_a_colon, packets.named_speaker, p
 --! EndIncluded 070-packets/065-speaker-of.sql
 --! Included 070-packets/068-apply-kind.sql
 -- Applies the rules of a kind to a memory that is written: its fields and locks, content, title, identity, archiving and expiry.
-
 create function packets.own_identity(identity_hash bytea, creator text) returns bytea language sql immutable parallel safe
 return sha256(identity_hash || convert_to(creator, 'UTF8'));
 comment on function packets.own_identity is 'The identity of a memory that stands beside another writer''s of the same identity.';
@@ -7502,9 +7361,7 @@ comment on function packets.tg_packet_store__apply_kind is 'Enforces the rules o
 grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 070-packets/068-apply-kind.sql
 --! Included 070-packets/070-normalise.sql
--- The trigger _100_normalise of packet_store, which cleans what is written and enforces limits with errors that name
--- the field.
-
+-- The trigger _100_normalise of packet_store, which cleans what is written and enforces limits with errors that name the field.
 create function packets.with_trimmed_speaker(metadata jsonb) returns jsonb
 language plpgsql stable set search_path = '' as $$
 declare
@@ -7521,8 +7378,7 @@ begin
 end $$;
 comment on function packets.with_trimmed_speaker is 'The metadata with the speaker trimmed. Raises L9VAL if it is no name.';
 
--- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
--- reach.
+-- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not reach.
 create function packets.tg_packet_store__normalise() returns trigger
 language plpgsql set search_path = '' as $$
 declare
@@ -7620,7 +7476,6 @@ grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;
 --! Included 070-packets/080-stamp.sql
 -- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
 -- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
-
 create type packets.writer as (me identity.identity, max_importance real, has_projects boolean);
 comment on type packets.writer is 'The caller that writes a memory, the importance that it may give, and whether the memory''s '
   'scope belongs to projects.';
@@ -7680,8 +7535,7 @@ begin
   end if;
   new.updated_at := clock_timestamp();
   if tg_op = 'UPDATE' then
-    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
-    -- bookkeeping.
+    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's bookkeeping.
     new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
     if client_metadata ?| packets.attesting_fields() then
       client_metadata := packets.keep_attestations(client_metadata, old.metadata, packets.has_other_writer(old, me)
@@ -7759,7 +7613,6 @@ comment on function packets.tg_packet_store__stamp is 'Writes creator, source, a
 --! Included 070-packets/090-check-scope.sql
 -- The scope, project and branch that a caller may write. The trigger of packet_store that stamps calls check_place(), and
 -- functions that write call check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
-
 create function packets.scope_has_projects(scope text) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return (
@@ -7796,8 +7649,7 @@ create function packets.check_place(me identity.identity, has_projects boolean, 
 returns void
 language plpgsql immutable set search_path = '' as $$
 begin
-  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
-  -- them apart.
+  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell them apart.
   if scope is null or scope <> all (me.writable_scopes) then
     perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')));
   elsif has_projects and project_id is null then
@@ -7832,9 +7684,7 @@ grant execute on function packets.scope_has_projects, packets.check_scope, packe
   l9_platform_admin;
 --! EndIncluded 070-packets/090-check-scope.sql
 --! Included 070-packets/100-check-parents.sql
--- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read
--- the child.
-
+-- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read the child.
 create function packets.is_scope_within(narrow text, wide text) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return narrow = wide or (
@@ -7909,7 +7759,6 @@ grant execute on function packets.is_scope_within to l9_agent, l9_admin, l9_plat
 --! EndIncluded 070-packets/100-check-parents.sql
 --! Included 070-packets/105-set-words.sql
 -- The trigger _380_words of packet_store, which sets the words by which a memory is found.
-
 create function packets.tg_packet_store__words() returns trigger
 language plpgsql set search_path = '' as $$
 declare
@@ -7930,9 +7779,7 @@ comment on function packets.tg_packet_store__words is 'Writes the words of a mem
   'column sent. They include the date of the event if the memory is a message, or if its writer said when it happened.';
 --! EndIncluded 070-packets/105-set-words.sql
 --! Included 070-packets/110-replace-expired.sql
--- The trigger _450_replace_expired of packet_store: an expired memory does not keep one that is the same from being
--- saved.
-
+-- The trigger _450_replace_expired of packet_store: an expired memory does not keep one that is the same from being saved.
 create function packets.tg_packet_store__replace_expired() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -7965,7 +7812,6 @@ comment on function packets.tg_packet_store__replace_expired is 'Deletes an expi
 --! Included 070-packets/120-audit-writes.sql
 -- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
 -- audit. The trigger that keeps versions audits changes.
-
 create function packets.tg_packet_store__audit() returns trigger
 language plpgsql security definer set search_path = ''
 -- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
@@ -8004,7 +7850,6 @@ comment on function packets.tg_packet_store__refuse_truncate is 'Refuses TRUNCAT
 --! Included 070-packets/130-packet-store.sql
 -- The table of memories, with its indexes, policies and triggers. Callers read it, and write it through save_memory()
 -- and its neighbours or by themselves: the policies and triggers apply either way.
-
 create table public.packet_store (
   packet_id uuid primary key default uuidv7(),
   packet_type text not null default 'note',
@@ -8093,8 +7938,7 @@ alter table public.packet_store
   alter column speaker set statistics 0, alter column text_creator set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
   alter column words set statistics 0, alter column word_count set statistics 0, alter column branch set statistics 0;
--- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row
--- first.
+-- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row first.
 alter table public.packet_store alter column words set storage main;
 do $$
 begin
@@ -8211,8 +8055,7 @@ create index packet_store_parts_idx on public.packet_store (part_of) where part_
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
 comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
--- There is no GIN index on tags or envelope: their operators are not leakproof, so row-level security would prevent its
--- use.
+-- There is no GIN index on tags or envelope: their operators are not leakproof, so row-level security would prevent its use.
 
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
@@ -8232,8 +8075,7 @@ create policy worker_access on public.packet_store to l9_worker using (true);
 do $$
 begin
   execute format('create policy word_search on public.packet_store for select to l9_searcher
-    using ((ttl is null or ttl > now()) and %s)',
-    identity.searcher_condition('packet_store'));
+    using ((ttl is null or ttl > now()) and %s)', identity.searcher_condition('packet_store'));
 end $$;
 create policy definer_functions on public.packet_store for select to l9_owner using (ttl <= now());
 create policy definer_locks on public.packet_store for update to l9_owner using (ttl <= now()) with check (false);
@@ -8410,9 +8252,7 @@ grant execute on function packets.raise_if_held to l9_platform_admin;
 grant execute on function identity.is_admin_creator to l9_admin;
 --! EndIncluded 070-packets/135-text-creator.sql
 --! Included 070-packets/140-packet-versions.sql
--- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read
--- them.
-
+-- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read them.
 create table public.packet_versions (
   packet_id uuid not null references public.packet_store on delete cascade,
   version_id uuid not null default uuidv7(),
@@ -8544,8 +8384,7 @@ begin
   -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
   cross join lateral (
     select coalesce(
-      (select v.valid_until from public.packet_versions v
-       where v.packet_id = o.packet_id order by v.version_id desc limit 1),
+      (select v.valid_until from public.packet_versions v where v.packet_id = o.packet_id order by v.version_id desc limit 1),
       o.created_at) as valid_from
   ) previous
   where n.updated_at is distinct from o.updated_at
@@ -8568,7 +8407,6 @@ create trigger _500_audit_update after update on public.packet_store referencing
 --! Included 070-packets/150-follow-kinds.sql
 -- Triggers of packet_store for memories that depend on each other by their kind: a part follows its whole, and a
 -- memory that supersedes another one marks it.
-
 create function packets.tg_packet_store__check_part() returns trigger
 language plpgsql set search_path = '' as $$
 declare
@@ -8664,8 +8502,7 @@ create trigger _600_move_parts after update of scope, project_id, branch, ttl, e
       is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
   execute function packets.tg_packet_store__move_parts();
 
--- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its
--- status.
+-- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its status.
 create function packets.tg_packet_store__supersede() returns trigger
 language plpgsql set search_path = '' as $$
 declare
@@ -8737,7 +8574,6 @@ grant execute on function identity.current_identity, identity.current_role_name,
 --! Included 080-ranking/010-audiences.sql
 -- How often words occur among the memories of one audience: of one tenant, org, user, project and scope. Rows of an audience are
 -- visible to the same callers, so the sum over the audiences of a caller depends on nothing that it cannot read.
-
 create table ranking.audiences (
   audience_id uuid primary key,
   tenant_id uuid not null references public.tenants,
@@ -8814,8 +8650,7 @@ begin atomic
 end;
 comment on function ranking.stale_audiences is 'Audiences of 100 memories or more that changed by a tenth since counted.';
 
--- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
--- memories.
+-- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest memories.
 create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text, memories bigint)
 returns void
 language plpgsql volatile set search_path = '' set enable_seqscan = off set max_parallel_workers_per_gather = 0 as $$
@@ -8869,7 +8704,6 @@ grant execute on function ranking.stale_audiences, ranking.count_audience, ranki
 --! Included 080-ranking/020-weigh-words.sql
 -- How much each word of a query tells, by how rare it is among the memories that the caller may read. Searches and
 -- the search for near-duplicates call weigh_words().
-
 create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
 comment on type ranking.word_weights is 'How much each word of a query tells: its inverse document frequency among memories that '
   'the caller may read; their average length in different words, and their number: as it was when they were last counted or, '
@@ -8952,7 +8786,6 @@ comment on function ranking.weigh_words is 'Weights of words for the caller of a
 --! Included 080-ranking/030-find-by-words.sql
 -- Finds memories by weighed words, through the BM25 indexes. Searches, suggestions and the search for near-duplicates
 -- call find_by_words().
-
 create type ranking.word_filter as (
   scopes text[], project_id text, is_exact_place boolean, org_id uuid, user_id uuid, kinds text[], tag_keys text[],
   has_every_tag boolean, since timestamptz, until timestamptz, thread_id text, creator text, excluded_packet_id uuid,
@@ -9135,8 +8968,7 @@ comment on function ranking.walk_words is 'The memories of a bucket of tenants w
 grant execute on function ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query,
   ranking.occurrences, ranking.saturation to l9_searcher;
 
--- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are
--- returned.
+-- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are returned.
 create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns uuid[]
 language plpgsql stable security definer set search_path = '' as $$
@@ -9160,9 +8992,7 @@ begin
     answer.ids := answer.ids || part.ids;
     answer.scores := answer.scores || part.scores;
   end loop;
-  return array(
-    select f.id from unnest(answer.ids, answer.scores) as f (id, score)
-    order by f.score desc, f.id desc limit wanted);
+  return array(select f.id from unnest(answer.ids, answer.scores) as f (id, score) order by f.score desc, f.id desc limit wanted);
 end $$;
 comment on function ranking.find_by_words is 'The memories that the caller may read and that match the filter, with the highest '
   'scores for these words, weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller '
@@ -9178,7 +9008,6 @@ revoke create on schema ranking from l9_searcher;
 --! Included 090-embeddings/010-embedding-models.sql
 -- The embedding models, and which of them serves. Functions for jobs change their state; searches compare vectors of
 -- the model that serves.
-
 create function embeddings.max_dimensions() returns integer language sql immutable parallel safe return 1536;
 comment on function embeddings.max_dimensions is 'Dimensions of every vector; smaller models'' are padded with zeros.';
 
@@ -9239,9 +9068,7 @@ comment on function embeddings.serving_model is 'The model that searches compare
 grant execute on function embeddings.serving_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 090-embeddings/010-embedding-models.sql
 --! Included 090-embeddings/020-pending-embeddings.sql
--- The queue of memories that wait for their vectors. Triggers of packet_store fill it, and the embedding job works
--- through it.
-
+-- The queue of memories that wait for their vectors. Triggers of packet_store fill it, and the embedding job works through it.
 create table embeddings.pending_embeddings (
   packet_id uuid not null references public.packet_store on delete cascade,
   model text not null references public.embedding_models on delete cascade,
@@ -9286,7 +9113,6 @@ comment on function embeddings.enqueue_memory is 'Queues a changed memory, afres
 --! EndIncluded 090-embeddings/020-pending-embeddings.sql
 --! Included 090-embeddings/030-stale-contexts.sql
 -- The queue of memories whose context must be made again. Triggers fill it, and the embedding job works through it.
-
 create table embeddings.stale_contexts (
   -- No foreign key: rows are inserted while memories are being deleted, and the job checks whether the memory still exists.
   packet_id uuid primary key
@@ -9303,7 +9129,6 @@ grant select, insert, delete on embeddings.stale_contexts to l9_worker;
 --! Included 090-embeddings/040-memory-contexts.sql
 -- Each memory together with the end of its predecessor in the thread. The embedding job writes the contexts, and
 -- searches find answers by them.
-
 create table public.memory_contexts (
   context_id uuid primary key default uuidv7(),
   packet_id uuid not null unique references public.packet_store on delete cascade,
@@ -9372,9 +9197,7 @@ create trigger _900_list_stale after delete on public.memory_contexts referencin
   for each statement execute function embeddings.tg_memory_contexts__list_stale();
 --! EndIncluded 090-embeddings/040-memory-contexts.sql
 --! Included 090-embeddings/050-memory-embeddings.sql
--- The vectors of memories. The embedding job writes them, and searches and the search for near-duplicates compare
--- them.
-
+-- The vectors of memories. The embedding job writes them, and searches and the search for near-duplicates compare them.
 create function embeddings.embedding_types() returns text[] language sql immutable parallel safe
 return array['content', 'context', 'reasoning'];
 comment on function embeddings.embedding_types is 'The types of texts that are embedded. Each has an index for each model.';
@@ -9497,7 +9320,6 @@ grant delete, maintain on public.memory_embeddings to l9_worker;
 --! Included 090-embeddings/060-register-embedding-model.sql
 -- Registers an embedding model, with its indexes and the functions that scan them. Gateways call
 -- register_embedding_model() when they start with a model or begin to change to one.
-
 create function embeddings.embedding_type_name(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('%s(%s)', embeddings.compared_vector_type(), dimensions);
@@ -9589,8 +9411,7 @@ begin atomic
 end;
 comment on function embeddings.default_relevance is 'A model''s first map from similarity to relevance: midpoint, slope.';
 
--- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
--- harm.
+-- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no harm.
 create function public.register_embedding_model(model text, dimensions integer) returns void
 language plpgsql volatile security definer set search_path = '' set client_min_messages = warning as $$
 declare
@@ -9617,10 +9438,8 @@ begin
     execute format(
       'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s)
        with (ef_construction = 200) where %s',
-      index.name,
-      embeddings.embedding_expression(dimensions),
-      case when packets.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end,
-      index.condition);
+      index.name, embeddings.embedding_expression(dimensions),
+      case when packets.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end, index.condition);
   end loop;
   perform embeddings.create_nearest_function(model, dimensions, t.kind)
   from unnest(embeddings.embedding_types()) as t (kind);
@@ -9634,7 +9453,6 @@ grant execute on function public.register_embedding_model to l9_worker, l9_platf
 --! Included 090-embeddings/070-reasoning-text.sql
 -- The text of a reasoning trace that is embedded beside its content. lease_pending_embeddings() and the view
 -- semantic_memory return it, and store_reasoning() compares it.
-
 create function embeddings.reasoning_text(kind text, envelope jsonb) returns text
 language sql immutable parallel safe set search_path = ''
 return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
@@ -9648,7 +9466,6 @@ grant execute on function embeddings.reasoning_text to l9_agent, l9_admin, l9_pl
 --! EndIncluded 090-embeddings/070-reasoning-text.sql
 --! Included 090-embeddings/080-follow-packets.sql
 -- Triggers on packet_store that keep queues, vectors and contexts in step with the memories.
-
 create function embeddings.tg_packet_store__enqueue_embedding() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
@@ -9742,7 +9559,6 @@ create trigger _690_contexts_follow
 --! Included 090-embeddings/090-embedding-queue.sql
 -- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
 -- open while a provider answers.
-
 create function embeddings.lease_pending_embeddings(
   model text, batch_size integer, lease interval, has_whole boolean default false) returns table (
   packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
@@ -9779,8 +9595,7 @@ begin atomic
   )
   update embeddings.pending_embeddings q
   set leased_until = null,
-    next_attempt_at = now() + delay,
-    last_error = left(error, 100),
+    next_attempt_at = now() + delay, last_error = left(error, 100),
     attempts = q.attempts + case when counts_as_attempt then 1 else 0 end
   from free f where q.packet_id = f.packet_id and q.model = postpone_embeddings.model;
 end;
@@ -9836,8 +9651,7 @@ begin atomic
   join public.packet_store p on p.packet_id = q.packet_id
   cross join identity.current_identity() me
   where q.packet_id = any (ids) and q.model = embeddings.serving_model()
-    and ((me).role = 'l9_platform_admin'
-      or identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope));
+    and ((me).role = 'l9_platform_admin' or identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope));
 end;
 comment on function embeddings.count_waiting is 'How many of these memories wait for their vectors of the serving model; those '
   'that the caller may not read do not count. Definer: it reads the queue, to which callers have no grant.';
@@ -9869,7 +9683,6 @@ grant execute on function embeddings.has_due_embeddings, embeddings.lease_pendin
 -- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows
 -- of a queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits
 -- for a lock only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
-
 create function embeddings.context_text(predecessor text, content text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
@@ -10003,7 +9816,6 @@ grant execute on function embeddings.context_text, embeddings.requeue_stale_cont
 --! EndIncluded 090-embeddings/100-refresh-contexts.sql
 --! Included 090-embeddings/110-store-vectors.sql
 -- Functions that store vectors, called by the embedding job as l9_worker.
-
 create function embeddings.insert_vectors(
   packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
   chunk_ends integer[], first_chunk integer default 0) returns void
@@ -10155,7 +9967,6 @@ grant execute on function embeddings.insert_vectors, embeddings.store_embeddings
 --! Included 090-embeddings/120-embedding-changes.sql
 -- How many memories the present change of the embedding model began with. `l9-memory reembed` and the metrics show
 -- its progress by it.
-
 create table embeddings.embedding_changes (
   model text primary key references public.embedding_models on delete cascade,
   began_at timestamptz not null default now(),
@@ -10177,7 +9988,6 @@ grant select, insert (model, memories_to_embed), update (memories_to_embed), del
 --! Included 090-embeddings/130-change-model.sql
 -- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop
 -- anywhere.
-
 create function embeddings.adopt_embedding_model(model text, dimensions integer) returns text
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -10245,8 +10055,7 @@ end;
 comment on function embeddings.embedding_change is 'Progress of the model change. to_embed: all memories to embed; remaining: '
   'those that still wait; refused: those of them that failed. No row if no change is under way.';
 
--- Counts, under a lock, the memories that would no longer be found by meaning, and switches only if they are few
--- enough.
+-- Counts, under a lock, the memories that would no longer be found by meaning, and switches only if they are few enough.
 create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0) returns bigint
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -10309,7 +10118,6 @@ grant execute on function embeddings.adopt_embedding_model, embeddings.begin_emb
 --! Included 090-embeddings/140-drop-model.sql
 -- Deletes the vectors, indexes and functions of an embedding model that no longer serves. A job of the gateway calls
 -- both functions, in small steps.
-
 create function embeddings.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
 returns table (dropped bigint, last_packet_id uuid)
 language sql volatile set search_path = ''
@@ -10364,9 +10172,7 @@ comment on function embeddings.drop_embedding_model is 'Drops the indexes, the f
 grant execute on function embeddings.drop_leaving_vectors, embeddings.drop_embedding_model to l9_worker;
 --! EndIncluded 090-embeddings/140-drop-model.sql
 --! Included 100-duplicates/010-save-result.sql
--- The types of the answer of a save. save_memory(), update_memory() and the functions that they call return a
--- save_result.
-
+-- The types of the answer of a save. save_memory(), update_memory() and the functions that they call return a save_result.
 create type public.similar_memory as (packet_id uuid, similarity real);
 call identity.describe('public.similar_memory', 'A memory that is a near-duplicate of another text.
   packet_id: The near-duplicate memory.
@@ -10385,7 +10191,6 @@ call identity.describe('public.save_result', 'The answer of a save: its status, 
 -- end stands for any ending. Words after a | mean something else in another language (the German "sei", the Italian 6): they
 -- count only in a text of their own language, which is known by its marker words. Words of Chinese, Japanese and Korean have
 -- up to three characters.
-
 create table duplicates.telling_words (
   word text not null,
   language text not null,
@@ -10743,7 +10548,6 @@ where w.word <> '' on conflict do nothing;
 --! Included 100-duplicates/020-compare-words.sql
 -- Compares two texts by their words: how much they share, and whether what differs changes what they say. find_similar()
 -- calls compare_words() for each candidate.
-
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
 comment on function duplicates.max_parsed_chars is 'How many characters are parsed at once, to fit into one tsvector.';
 
@@ -10815,8 +10619,7 @@ return (
       else case when t.found[1] ~ '(^|[\s(=:])-$' then '-' else '' end
         || case when t.found[2] ~ '^[0-9]{1,3}(,[0-9]{3})+$' then pg_catalog.replace(t.found[2], ',', '') else t.found[2] end
     end,
-    t.found[2],
-    t.place = 1 or t.found[1] ~ '[.!?:;\n*#>|•(\[{"„“«]',
+    t.found[2], t.place = 1 or t.found[1] ~ '[.!?:;\n*#>|•(\[{"„“«]',
     t.found[1] ~ '(^|[\s`"''(])--?$',
     t.found[1] ~ '^ *$')::duplicates.used_word order by t.place)
   from pg_catalog.regexp_matches(duplicates.plain_text(content) collate pg_catalog.pg_c_utf8,
@@ -11027,14 +10830,12 @@ grant execute on function duplicates.max_parsed_chars, duplicates.max_compared_c
 --! EndIncluded 100-duplicates/020-compare-words.sql
 --! Included 100-duplicates/030-find-similar.sql
 -- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
-
 create function duplicates.similarity_threshold() returns real language sql immutable parallel safe set search_path = ''
 return 0.75;
 comment on function duplicates.similarity_threshold is 'The lowest similarity at which two memories count as near-duplicates. '
   'docs/explanation/duplicates.md lists the pairs it was judged on.';
 
--- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
--- meaning.
+-- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by meaning.
 create function duplicates.find_similar(
   content text, scope text, project_id text, branch text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
   content_vector extensions.vector default null, model text default null)
@@ -11161,7 +10962,6 @@ grant execute on function duplicates.similarity_threshold, duplicates.find_simil
 --! EndIncluded 100-duplicates/030-find-similar.sql
 --! Included 100-duplicates/040-similar-to-memory.sql
 -- Near-duplicates of a memory that was saved. The gateway calls it after a save with on_similar keep.
-
 create function duplicates.similar_to_memory(
   packet_id uuid, content_vector extensions.vector default null, model text default null) returns public.similar_memory[]
 language sql stable set search_path = ''
@@ -11178,7 +10978,6 @@ grant execute on function duplicates.similar_to_memory to l9_agent, l9_admin;
 --! Included 100-duplicates/050-merge-into.sql
 -- Joins a save with a near-duplicate memory, where on_similar is merge: resolve_similar() calls it. The row as it
 -- should be is computed first and compared, so that a merge with nothing new writes nothing.
-
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
   envelope jsonb) returns public.save_result
@@ -11235,7 +11034,6 @@ grant execute on function duplicates.merge_into to l9_agent, l9_admin;
 --! Included 100-duplicates/060-resolve-similar.sql
 -- Finds near-duplicates of what save_memory() is to save, and skips or merges it where on_similar says so. A lock on
 -- the audience makes such saves wait for each other, so that two of the same text do not miss each other.
-
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[],
   ttl timestamptz, importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
@@ -11263,8 +11061,7 @@ begin
   perform packets.check_scope(scope, project_id);
 
   if on_similar <> 'keep' then
-    -- The lock is held until the end of the transaction. The following statements see what its previous holders
-    -- committed.
+    -- The lock is held until the end of the transaction. The following statements see what its previous holders committed.
     perform pg_advisory_xact_lock(hashtextextended(format('l9-memory similar %s %s',
       packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), kind), 0));
   end if;
@@ -11302,9 +11099,7 @@ comment on function duplicates.resolve_similar is 'Handles near-duplicates for s
 grant execute on function duplicates.resolve_similar to l9_agent, l9_admin;
 --! EndIncluded 100-duplicates/060-resolve-similar.sql
 --! Included 110-importance/010-memory-access-log.sql
--- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it
--- says.
-
+-- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it says.
 create function importance.tg_memory_access_log__append_only() returns trigger
 language plpgsql set search_path = '' as $$
 begin
@@ -11390,9 +11185,7 @@ alter table importance.memory_access_log enable always trigger _200_append_only;
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);
 --! EndIncluded 110-importance/010-memory-access-log.sql
 --! Included 110-importance/020-log-accesses.sql
--- Writes the access log. Searches, get_memory(), get_document() and the functions that read facts call
--- log_accesses().
-
+-- Writes the access log. Searches, get_memory(), get_document() and the functions that read facts call log_accesses().
 create function importance.log_accesses(
   access_context text, target_ids uuid[], scopes text[], project_ids text[], relevance_scores real[] default null,
   audit_id uuid default null, target_type text default 'memory') returns uuid[]
@@ -11426,7 +11219,6 @@ grant execute on function importance.log_accesses to l9_agent, l9_admin, l9_plat
 --! Included 110-importance/025-text-hash-at.sql
 -- The hash of the text that a memory had at a time. Triggers and the roll-up job ask for it, because votes, readings
 -- and citations count only for the text that they were given for.
-
 create function importance.text_hash_at(packet_id uuid, at timestamptz) returns bytea
 language sql stable security definer set search_path = ''
 return coalesce(
@@ -11440,7 +11232,6 @@ grant execute on function importance.text_hash_at to l9_worker;
 --! Included 110-importance/030-memory-feedback.sql
 -- The votes of agents on memories that they were shown. record_feedback() writes them with the rights of the caller,
 -- and the roll-up job counts them.
-
 create function importance.max_reason_bytes() returns integer language sql immutable parallel safe return 1000;
 comment on function importance.max_reason_bytes is 'The maximum size of the reason of feedback.';
 grant execute on function importance.max_reason_bytes to l9_agent, l9_admin;
@@ -11588,7 +11379,6 @@ create trigger _500_audit_update after update on public.memory_feedback referenc
 --! Included 110-importance/050-record-feedback.sql
 -- The operation record_feedback: an agent says whether a memory that it was shown was useful. The access is looked up
 -- under the policies of the caller, so that nobody votes on what it was not shown.
-
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
 language plpgsql volatile set search_path = '' as $$
@@ -11630,8 +11420,7 @@ grant execute on function public.record_feedback to l9_agent, l9_admin;
 -- Operators get no grant: feedback is for those who work in the tenant.
 --! EndIncluded 110-importance/050-record-feedback.sql
 --! Included 110-importance/060-importance.sql
--- The formulas of importance. importance_of(), which searches and views call for a memory, and the roll-up of voices
--- use them.
+-- The formulas of importance. importance_of(), which searches and views call for a memory, and the roll-up of voices use them.
 
 -- These functions set no search_path, so that they can be inlined where they are called for many rows (a call costs 0.1
 -- ms otherwise). Their SQL-standard bodies were parsed at creation, so a search_path could not change them. Each
@@ -11686,7 +11475,6 @@ grant execute on function importance.kind_weight, importance.importance, importa
 --! Included 110-importance/070-memory-signals.sql
 -- Usage statistics of memories. The roll-up job and the functions that write facts keep them up to date;
 -- importance_of() and searches read them.
-
 create table public.memory_signals (
   packet_id uuid primary key references public.packet_store on delete cascade,
   tenant_id uuid not null references public.tenants,
@@ -11700,8 +11488,7 @@ create table public.memory_signals (
   constraint signals_not_negative check (
     access_count >= 0 and useful >= 0 and useless >= 0 and readers >= 0 and contradiction_count >= 0)
 ) with (
-  -- All rows of a page may change at once and still fit beside their old versions; with no index but the key each update
-  -- is HOT.
+  -- All rows of a page may change at once and still fit beside their old versions; with no index but the key each update is HOT.
   fillfactor = 45
 );
 call identity.describe('public.memory_signals', 'Usage statistics of memories: one narrow row for each memory that was ever found,
@@ -11744,7 +11531,6 @@ grant maintain on public.memory_signals to l9_worker;
 --! Included 110-importance/080-memory-voices.sql
 -- What each agent did with a memory. The roll-up job and the functions that write facts change the rows, and
 -- sum_voices() adds them up in memory_signals.
-
 create table importance.memory_voices (
   -- References the statistics, not the memory: writers of facts insert rows while others lock memories in order to delete them.
   packet_id uuid not null references public.memory_signals on delete cascade,
@@ -11808,10 +11594,8 @@ begin atomic
     from voices v
   ), summed as (
     select m.id as packet_id,
-      count(*) filter (where d.voice > 0) as useful,
-      count(*) filter (where d.voice < 0) as useless,
-      coalesce(sum(importance.decayed(1, d.read_at, d.last_read)), 0) as readers,
-      max(d.last_read) as read_at,
+      count(*) filter (where d.voice > 0) as useful, count(*) filter (where d.voice < 0) as useless,
+      coalesce(sum(importance.decayed(1, d.read_at, d.last_read)), 0) as readers, max(d.last_read) as read_at,
       count(*) filter (where d.has_contradicted) as contradictions
     from (select distinct p.id from unnest(packet_ids) as p (id)) m
     left join dated d on d.packet_id = m.id
@@ -11830,7 +11614,6 @@ grant execute on function importance.lock_signals, importance.sum_voices to l9_w
 --! Included 110-importance/090-importance-of-memory.sql
 -- The learned importance and the counters of a memory. GraphQL shows the public functions as fields of a memory, and
 -- searches call importance_of().
-
 create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz) returns real
 language sql immutable parallel safe
 return importance.importance(
@@ -11880,7 +11663,6 @@ grant execute on function public.packet_store_importance_score, public.packet_st
 --! Included 110-importance/100-pending-recounts.sql
 -- The queue of memories whose voices must be counted again. Triggers of feedback and of packet_store fill it, and the
 -- roll-up job works through it.
-
 create table importance.pending_recounts (
   -- Not the memory: two writers that cite one memory must not wait for each other.
   recount_id bigint generated always as identity primary key,
@@ -11915,7 +11697,6 @@ create trigger _900_recount after delete on public.memory_feedback referencing o
 --! Included 110-importance/110-memory-citations.sql
 -- Which memories rest on which. Triggers of packet_store keep the table in step with parent_ids; the roll-up job and
 -- memory_find() count the citations.
-
 create table importance.memory_citations (
   cited_by uuid not null references public.packet_store on delete cascade,
   -- No foreign key, as for parent_ids: a citation must not wait for, or fail with, a concurrent delete of the cited memory.
@@ -11953,8 +11734,7 @@ grant select on importance.memory_citations to l9_agent, l9_admin, l9_platform_a
 grant select, maintain on importance.memory_citations to l9_worker;
 -- Callers have no write privilege: the rows follow from parent_ids.
 
--- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a
--- recount.
+-- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a recount.
 create function importance.tg_packet_store__cite() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -12021,7 +11801,6 @@ create trigger _640_recount_text after update of envelope on public.packet_store
 --! EndIncluded 110-importance/110-memory-citations.sql
 --! Included 110-importance/120-access-roll-up.sql
 -- How far the access log has been rolled up. The roll-up job begins here and moves the position on.
-
 create table importance.access_roll_up (
   is_only boolean primary key default true check (is_only),
   to_xid xid8 not null default '0',
@@ -12047,7 +11826,6 @@ insert into importance.access_roll_up default values;
 --! Included 110-importance/130-count-voices.sql
 -- Counts who read, voted on and cited memories. The roll-up of the access log calls count_reads() and
 -- count_votes_and_citations().
-
 create function importance.could_read(access importance.memory_access_log, memory public.packet_store) returns boolean
 language sql immutable parallel safe
 return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).scope
@@ -12167,7 +11945,6 @@ grant execute on function importance.could_read, importance.agent_of, importance
 --! Included 110-importance/140-roll-up-accesses.sql
 -- Adds the access log and feedback to memory_signals. The roll-up job asks are_accesses_waiting(); roll_up_accesses()
 -- then calls roll_up_accesses_between(). Metrics call access_backlog().
-
 create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -12180,14 +11957,12 @@ begin atomic
   where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after group by p.packet_id
   order by p.packet_id
   on conflict (packet_id) do update set
-    access_count = s.access_count + excluded.access_count,
-    last_accessed = greatest(s.last_accessed, excluded.last_accessed);
+    access_count = s.access_count + excluded.access_count, last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
 comment on function importance.count_accesses is 'Adds the accesses of these transactions to access_count and last_accessed of '
   'these memories, which must be locked.';
 
--- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
--- meanwhile.
+-- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed meanwhile.
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -12249,9 +12024,7 @@ begin atomic
   select exists (
       select from importance.memory_access_log a
       where a.xid >= r.to_xid and a.xid < pg_snapshot_xmin(pg_current_snapshot()) and a.accessed_at > r.era_after)
-    or exists (
-      select from public.memory_feedback f
-      where f.xid >= r.to_xid and f.xid < pg_snapshot_xmin(pg_current_snapshot()))
+    or exists (select from public.memory_feedback f where f.xid >= r.to_xid and f.xid < pg_snapshot_xmin(pg_current_snapshot()))
     or exists (select from importance.pending_recounts)
     or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
   from importance.access_roll_up r;
@@ -12281,7 +12054,6 @@ grant execute on function importance.count_accesses, importance.roll_up_accesses
 --! EndIncluded 110-importance/140-roll-up-accesses.sql
 --! Included 110-importance/150-drop-access-partition.sql
 -- Drops a past month of the access log. Operators call it in psql or GraphQL.
-
 create function public.drop_access_partition(month date) returns bigint
 language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s' as $$
 declare
@@ -12313,37 +12085,18 @@ grant execute on function public.drop_access_partition to l9_platform_admin;
 --! Included 110-importance/160-semantic-memory.sql
 -- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings,
 -- under the policies of its reader, with the columns and the payload of the old table.
-
 create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
 select
-  e.embedding_id,
-  coalesce(p.metadata ->> 'agent', p.metadata ->> 'creator') as agent_id,
-  e.vector,
+  e.embedding_id, coalesce(p.metadata ->> 'agent', p.metadata ->> 'creator') as agent_id, e.vector,
   jsonb_build_object(
     'packet_id', e.packet_id,
     'text', coalesce(e.chunk_text, case e.embedding_type
       when 'reasoning' then embeddings.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
-    'kind', p.packet_type,
-    'tags', to_jsonb(p.tags),
-    'importance', i.learned,
-    'estimated_importance', p.importance_score,
+    'kind', p.packet_type, 'tags', to_jsonb(p.tags), 'importance', i.learned, 'estimated_importance', p.importance_score,
     'metadata', p.metadata) as payload,
-  e.packet_id,
-  e.embedding_type,
-  e.model,
-  e.chunk_index,
-  e.tenant_id,
-  e.org_id,
-  e.user_id,
-  e.project_id,
-  e.scope,
-  e.created_at,
-  p.updated_at,
-  i.learned as importance_score,
-  public.packet_store_access_count(p) as access_count,
-  p.correlation_id,
-  p.session_id,
-  p.trace_id
+  e.packet_id, e.embedding_type, e.model, e.chunk_index, e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.created_at,
+  p.updated_at, i.learned as importance_score, public.packet_store_access_count(p) as access_count, p.correlation_id,
+  p.session_id, p.trace_id
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
 cross join lateral (select public.packet_store_importance_score(p) as learned) i
@@ -12407,7 +12160,6 @@ grant execute on function documents.max_body_bytes, documents.min_section_bytes,
 --! Included 120-documents/020-find-marks.sql
 -- Reads the headings and fences of a Markdown. The functions that cut a document call find_marks(), and
 -- memory_store() calls title_of().
-
 create function documents.atoms(body_md text) returns table (line integer, text text, is_followed_by_blanks boolean)
 language sql immutable parallel safe set search_path = ''
 begin atomic
@@ -12519,7 +12271,6 @@ grant execute on function documents.atoms, documents.end_of_fence, documents.fin
 --! Included 120-documents/030-cut-markdown.sql
 -- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body(); in psql,
 -- cut_markdown() shows where a text would be cut.
-
 create function documents.parts_of_line(line text) returns table (part integer, text text)
 language sql immutable parallel safe set search_path = ''
 begin atomic
@@ -12538,8 +12289,7 @@ begin atomic
 end;
 comment on function documents.parts_of_line is 'A line of more than max_section_bytes() in parts of about that size.';
 
--- Adds line after line to a piece. Once the next line would make it too long, it ends at the last border between
--- paragraphs.
+-- Adds line after line to a piece. Once the next line would make it too long, it ends at the last border between paragraphs.
 create function documents.cut(body_md text, open_fence text default null) returns text[]
 language plpgsql immutable parallel safe set search_path = ''
 -- A text has any number of lines, of which the planner knows nothing.
@@ -12655,7 +12405,6 @@ grant execute on function documents.parts_of_line, documents.cut, documents.with
 --! Included 120-documents/040-longest-rise.sql
 -- Which sections of a document stayed in their order: place_sections() calls longest_rise() with their old places.
 -- For each number a binary search finds the longest rise that it can continue.
-
 create function documents.longest_rise(numbers integer[]) returns integer[]
 language plpgsql immutable parallel safe set search_path = '' as $$
 declare
@@ -12697,7 +12446,6 @@ grant execute on function documents.longest_rise to l9_agent, l9_admin;
 --! Included 120-documents/050-plan-sections.sql
 -- Plans which sections a document has after its text changed, so that an edit touches few of them. store_body() calls
 -- these functions.
-
 create type documents.present_section as (place integer, packet_id uuid, body_md text, "position" numeric);
 comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
 
@@ -12735,8 +12483,7 @@ end $$;
 comment on function documents.cut_next is 'The first pieces of a text that follows what is stored: one more than these, or all '
   'if it has no more. Cutting goes from the beginning to the end, so they are those that it has as a whole.';
 
--- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
--- text.
+-- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal text.
 create function documents.cut_again(
   markdown text, title text, present documents.present_section[], most_more integer default null)
 returns documents.wanted_section[]
@@ -12802,8 +12549,7 @@ begin
   return array(
     with wanted as (
       select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level,
-        h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
-        secrets.as_stored(h.body_md, tenant_id) as body
+        h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut, secrets.as_stored(h.body_md, tenant_id) as body
       from documents.with_headings(bodies[:kept_first] || pieces || bodies[many - kept_last + 1:], title) h
     ), new_ones as (
       select w.n, w.body, row_number() over (partition by w.body order by w.n) as nth from wanted w where w.is_cut
@@ -12892,7 +12638,6 @@ grant execute on function documents.sections_of, documents.cut_next, documents.c
 --! EndIncluded 120-documents/050-plan-sections.sql
 --! Included 120-documents/060-store-body.sql
 -- Keeps the Markdown of a document as its sections. memory_store() calls store_body() for each document.
-
 create type documents.section_draft as (packet_id uuid, fields jsonb);
 comment on type documents.section_draft is 'The fields that a section should have; without packet_id it is a new one.';
 
@@ -12912,8 +12657,7 @@ return pg_catalog.current_setting('l9.is_continued', true) = 'true';
 comment on function documents.is_continued is 'True if this call goes on with a text that an earlier one has checked as a whole. '
   'Who says so falsely may find a part of an own document stored before a secret is refused, which the triggers do in any case.';
 
--- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
--- write.
+-- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may write.
 create function documents.write_sections(
   document public.packet_store, wanted documents.wanted_section[], present documents.present_section[]) returns boolean
 language plpgsql volatile set search_path = '' set enable_nestloop = off as $$
@@ -13061,7 +12805,6 @@ grant execute on function documents.raise_not_writer, documents.has_body, docume
 --! Included 130-memories/010-idempotency-keys.sql
 -- The idempotency keys of callers, each with the answer that it had. save_memory() and memory_store() call
 -- answer_of_key() and remember_answer().
-
 create table public.idempotency_keys (
   tenant_id uuid not null references public.tenants,
   caller text not null,
@@ -13101,8 +12844,7 @@ create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
     caller = (select identity.current_caller())
     and acting_org_id is not distinct from (select identity.current_org_id())
     and acting_user_id is not distinct from (select identity.current_user_id()))
-  -- A foreign key check sees every row. Without this condition its result would reveal whether a hidden memory has the
-  -- id.
+  -- A foreign key check sees every row. Without this condition its result would reveal whether a hidden memory has the id.
   with check (
     caller = (select identity.current_caller())
     and acting_org_id is not distinct from (select identity.current_org_id())
@@ -13171,9 +12913,7 @@ comment on function memories.remember_answer is 'Keeps the answer of a save unde
 grant execute on function memories.answer_of_key, memories.remember_answer to l9_agent, l9_admin;
 --! EndIncluded 130-memories/010-idempotency-keys.sql
 --! Included 130-memories/020-memory-json.sql
--- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by
--- it.
-
+-- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by it.
 create function memories.json_of(memory public.packet_store, importance real) returns jsonb
 language sql stable parallel safe set search_path = ''
 return case when (memory).packet_id is not null then pg_catalog.jsonb_build_object(
@@ -13223,7 +12963,6 @@ grant execute on function memories.json_of, memories.memory_json, memories.saved
 --! EndIncluded 130-memories/020-memory-json.sql
 --! Included 130-memories/030-raise-not-yours.sql
 -- The refusal of get_memory(), update_memory() and delete_memory(), where a caller may not read or change a memory.
-
 create function memories.raise_not_yours(packet_id uuid) returns void
 language plpgsql stable set search_path = '' as $$
 begin
@@ -13239,7 +12978,6 @@ grant execute on function memories.raise_not_yours to l9_agent, l9_admin, l9_pla
 --! Included 130-memories/032-check-version.sql
 -- A write that names the version it was made for is refused where the memory has changed since: update_memory(), delete_memory()
 -- and store_item() check it while they hold the lock of the row.
-
 create function memories.check_version(memory public.packet_store, expected_version timestamptz) returns void
 language plpgsql immutable set search_path = '' as $$
 begin
@@ -13281,7 +13019,6 @@ grant execute on function memories.check_version, memories.present_state to l9_a
 --! Included 130-memories/035-save-draft.sql
 -- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated,
 -- and in a kind without rules left as it is. save_memory() and memory_store() call save_draft().
-
 create function memories.find_ended(draft public.packet_store, fields jsonb) returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
@@ -13379,8 +13116,7 @@ begin
     end if;
     perform identity.raise_error('L9OWN', format(
       'memory %s is the same %s, and its text is by %s; only that one or an administrator may change it. '
-      'Save one of your own beside it, under other %s',
-      same.packet_id, same.packet_type, packets.text_writer(same),
+      'Save one of your own beside it, under other %s', same.packet_id, same.packet_type, packets.text_writer(same),
       coalesce(nullif(array_to_string(array(select jsonb_array_elements_text(rules -> 'identity')), ', '), ''), 'words')));
   end if;
   saved := memories.restate_attestations(saved, draft.envelope);
@@ -13632,7 +13368,6 @@ grant execute on function public.save_memory to l9_agent, l9_admin;
 --! Included 130-memories/042-draft-of.sql
 -- Reads the items of memory_store(): each becomes a draft, which is a row of packet_store that is not stored yet, or
 -- raises an error.
-
 create function memories.check_list(item jsonb, field text, most integer) returns text[]
 language plpgsql immutable set search_path = '' as $$
 declare
@@ -13676,8 +13411,7 @@ comment on function memories.given_items is 'The items of a call, without their 
 create function memories.item_fields() returns text[] language sql immutable parallel safe
 return array[
   'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key',
-  'ttl_policy',
-  'parent_ids', 'citations', 'expected_version'];
+  'ttl_policy', 'parent_ids', 'citations', 'expected_version'];
 comment on function memories.item_fields is 'The fields of an item of memory_store.';
 
 create function memories.with_title(fields jsonb) returns jsonb
@@ -13707,8 +13441,7 @@ begin
   if jsonb_typeof(item) <> 'object' then
     perform identity.raise_error('L9VAL', 'items: each must be an object');
   end if;
-  field := (select min(k) from jsonb_object_keys(item) as k
-    where k <> all (memories.item_fields()));
+  field := (select min(k) from jsonb_object_keys(item) as k where k <> all (memories.item_fields()));
   if field is not null then
     perform identity.raise_error('L9VAL', format(
       '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));
@@ -13776,7 +13509,6 @@ grant execute on function memories.check_list, memories.check_ids, memories.give
 --! EndIncluded 130-memories/042-draft-of.sql
 --! Included 130-memories/043-stored-item.sql
 -- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
-
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
   field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
@@ -13851,7 +13583,6 @@ grant execute on function memories.is_fault_of_item, memories.error_of_item to l
 --! Included 130-memories/044-store-item.sql
 -- Stores one item of memory_store(), with the text and the approval of a document. memory_store() calls store_item()
 -- for items that it cannot insert together.
-
 create function memories.approve_document(packet_id uuid, approval jsonb) returns boolean
 language plpgsql volatile set search_path = '' as $$
 begin
@@ -13991,12 +13722,10 @@ grant execute on function memories.approve_document, memories.restore_ttl, memor
 --! EndIncluded 130-memories/044-store-item.sql
 --! Included 130-memories/045-memory-store.sql
 -- The operation memory_store, which stores up to 500 items: new memories together, all others one by one.
-
 create function memories.max_items() returns integer language sql immutable parallel safe return 500;
 comment on function memories.max_items is 'The most items of one call of memory_store.';
 
--- Inserts all of them at once. If that is refused, it calls itself for each half, until only refused ones are left
--- out.
+-- Inserts all of them at once. If that is refused, it calls itself for each half, until only refused ones are left out.
 create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
 returns setof public.stored_item
 language plpgsql volatile set search_path = '' as $$
@@ -14010,8 +13739,7 @@ begin
     return query
       with given as materialized (
         select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id,
-          d."timestamp", d.language,
-          d.metadata, d.ordinality, h.place, h.hash
+          d."timestamp", d.language, d.metadata, d.ordinality, h.place, h.hash
         from unnest(drafts) with ordinality as d
         join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
       ), inserted as (
@@ -14023,8 +13751,7 @@ begin
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
       select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text,
-        null::text,
-        null::jsonb, false, i.updated_at, null::jsonb
+        null::text, null::jsonb, false, i.updated_at, null::jsonb
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -14047,8 +13774,7 @@ end $$;
 comment on function memories.insert_drafts is 'Inserts new memories in as few statements as possible and returns those that '
   'were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
--- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a
--- subtransaction.
+-- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a subtransaction.
 create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
   first_index integer default 0, is_continued boolean default false) returns setof public.stored_item
@@ -14166,8 +13892,7 @@ begin
     where a.sqlstate is not null group by 1, 2, 3, 4) r;
   return query
     select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
-      a.findings,
-      a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
+      a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
     from unnest(answers) as a order by a.index;
 end $$;
 comment on function public.memory_store is 'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the '
@@ -14178,7 +13903,6 @@ grant execute on function memories.max_items, memories.insert_drafts, public.mem
 --! EndIncluded 130-memories/045-memory-store.sql
 --! Included 130-memories/050-get-memory.sql
 -- The operation get_memory: reads one memory in full, and writes the audit log and the access log.
-
 create function public.get_memory(packet_id uuid) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -14198,9 +13922,7 @@ comment on function public.get_memory is 'Returns one memory in full. Writes an 
 grant execute on function public.get_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/050-get-memory.sql
 --! Included 130-memories/055-get-document.sql
--- The operation get_document: reads a document with the text of all its sections, and writes the audit log and the
--- access log.
-
+-- The operation get_document: reads a document with the text of all its sections, and writes the audit log and the access log.
 create type public.document_read as (memory public.packet_store, body_md text, sections jsonb);
 call identity.describe('public.document_read', 'A document with its whole text.
   memory: The memory of kind document.
@@ -14227,8 +13949,7 @@ begin
   end if;
   select coalesce(string_agg(s.envelope ->> 'body_md', '' order by s.place), ''),
     coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading',
-      'level', s.envelope -> 'level',
-      'position', s.envelope -> 'position') order by s.place), '[]')
+      'level', s.envelope -> 'level', 'position', s.envelope -> 'position') order by s.place), '[]')
   into document.body_md, document.sections
   from (select p.packet_id, p.envelope, row_number() over () as place
     from documents.sections_of((document.memory).packet_id) p) s;
@@ -14248,7 +13969,6 @@ grant execute on function public.get_document to l9_agent, l9_admin, l9_platform
 --! Included 130-memories/060-update-memory.sql
 -- The operation update_memory: changes the given fields of one memory. The row is locked under the policies of the
 -- caller, which find it only if the caller may change it; triggers then check and stamp the change.
-
 create function public.update_memory(
   packet_id uuid, content text default null, scope text default null, project_id text default null, kind text default null,
   tags text[] default null, thread_id text default null, parent_ids uuid[] default null, ttl timestamptz default null,
@@ -14339,7 +14059,6 @@ grant execute on function public.update_memory to l9_agent, l9_admin;
 --! EndIncluded 130-memories/060-update-memory.sql
 --! Included 130-memories/070-delete-memory.sql
 -- The operation delete_memory: deletes one memory. Foreign keys and triggers delete what was derived from it.
-
 create function public.delete_memory(packet_id uuid, expected_version timestamptz default null) returns uuid
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -14368,7 +14087,6 @@ grant execute on function public.delete_memory to l9_agent, l9_admin;
 --! Included 130-memories/080-delete-expired-memories.sql
 -- Deletes expired memories: the operation delete_expired_memories within the reach of its caller, and
 -- delete_expired_batch() for a job of the gateway in all tenants.
-
 create function memories.delete_expired(
   max_rows integer, me identity.identity default null) returns table (of_tenant uuid, deleted bigint)
 language plpgsql volatile set search_path = '' as $$
@@ -14431,7 +14149,6 @@ grant execute on function memories.delete_expired_batch to l9_worker;
 --! EndIncluded 130-memories/080-delete-expired-memories.sql
 --! Included 130-memories/090-memory-history.sql
 -- The states of a memory: who changed it, when, and which fields. Callers ask memory_history() in psql or GraphQL.
-
 create type public.memory_change as (
   version integer,
   version_id uuid,
@@ -14492,8 +14209,7 @@ begin
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
       -- The previous state here is the previous visible one, which need not be the state that was replaced.
-      lag(s.content) over past as previous_content,
-      lag(s.memory) over past as previous_memory
+      lag(s.content) over past as previous_content, lag(s.memory) over past as previous_memory
     from states s
     window past as (order by s.version_id nulls last)
   )
@@ -14523,7 +14239,6 @@ grant execute on function public.memory_history to l9_agent, l9_admin, l9_platfo
 --! EndIncluded 130-memories/090-memory-history.sql
 --! Included 130-memories/100-memory-stats.sql
 -- The operation get_memory_stats: counts the memories that the caller may read.
-
 create type public.memory_stats as (
   total bigint,
   by_kind jsonb,
@@ -14568,8 +14283,7 @@ begin
       and (only_branch is null or p.branch = only_branch or p.branch is null)
   ), counts as (
     select grouping(r.packet_type) = 0 as is_kind, grouping(r.scope) = 0 as is_scope, grouping(r.project_id) = 0 as is_project,
-      grouping(r.creator) = 0 as is_creator,
-      coalesce(r.packet_type, r.scope, r.project_id, r.creator) as name, count(*) as n,
+      grouping(r.creator) = 0 as is_creator, coalesce(r.packet_type, r.scope, r.project_id, r.creator) as name, count(*) as n,
       count(*) filter (where r.is_embedded) as embedded, min(r."timestamp") as oldest, max(r."timestamp") as newest
     from readable r group by grouping sets ((), (r.packet_type), (r.scope), (r.project_id), (r.creator))
   )
@@ -14580,8 +14294,7 @@ begin
     coalesce(jsonb_object_agg(name, n) filter (where is_project and name is not null), '{}'),
     coalesce(jsonb_object_agg(name, n) filter (where is_creator), '{}'),
     max(embedded) filter (where not (is_kind or is_scope or is_project or is_creator)),
-    (select embeddings.count_waiting(array(select r.packet_id from readable r where not r.is_embedded))),
-    min(oldest), max(newest)
+    (select embeddings.count_waiting(array(select r.packet_id from readable r where not r.is_embedded))), min(oldest), max(newest)
   into stats
   from counts;
   perform audit.audit_read(
@@ -14595,9 +14308,7 @@ comment on function public.get_memory_stats is 'Counts the memories that the cal
 grant execute on function public.get_memory_stats to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/100-memory-stats.sql
 --! Included 140-derived/010-definer-sources.sql
--- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller
--- sees.
-
+-- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller sees.
 do $$
 begin
   execute format($sql$
@@ -14640,7 +14351,6 @@ comment on function derived.is_source is 'True if the caller may derive from a m
 --! EndIncluded 140-derived/010-definer-sources.sql
 --! Included 140-derived/015-statements.sql
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
-
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
 return coalesce(identity.current_creator(), packets.text_writer(source));
 comment on function derived.agent_for is 'The creator name of the actor that states what is derived from this memory now: the '
@@ -14680,7 +14390,6 @@ grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
 --! Included 140-derived/020-lock-source-memory.sql
 -- Locks the memory that a row is derived from, after a check that the caller may derive from it. The functions that
 -- write facts, relationships, lessons and the like call it, and so does a trigger of their tables.
-
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet') returns public.packet_store
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -14706,7 +14415,6 @@ comment on function derived.lock_source_memory is 'Returns the memory that a row
 --! Included 140-derived/025-packet-for.sql
 -- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is
 -- saved.
-
 create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
 language sql volatile set search_path = ''
@@ -14729,7 +14437,6 @@ grant execute on function derived.keep_alive to l9_agent, l9_admin;
 --! Included 140-derived/030-triggers.sql
 -- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source, their last
 -- the column for the trace of the source.
-
 create function derived.tg__take_from_source() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -14788,23 +14495,20 @@ begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id',
-      n.row ->> 'scope',
-      jsonb_build_object('source_packet', n.row -> tg_argv[0])
+      n.row ->> 'scope', jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id',
-      o.row ->> 'scope',
-      jsonb_build_object('source_packet', o.row -> tg_argv[0])
+      o.row ->> 'scope', jsonb_build_object('source_packet', o.row -> tg_argv[0])
         || audit.reference(o.row ->> 'correlation_id', o.row ->> 'session_id', o.row ->> tg_argv[2]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
     -- Counters that jobs keep leave updated_at unchanged and are not audited.
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id',
-      n.row ->> 'scope',
-      jsonb_build_object('source_packet', n.row -> tg_argv[0])
+      n.row ->> 'scope', jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || case when n.row -> 'scope' <> o.row -> 'scope' then jsonb_build_object('was_scope', o.row -> 'scope') else '{}' end
         || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n
@@ -14820,7 +14524,6 @@ comment on function derived.tg__audit_derived is 'Writes one audit row for each 
 --! Included 140-derived/040-follow-packets.sql
 -- How derived rows follow their memory. derive_from_packets() enters its table in a list, which two triggers of packet_store go
 -- through; a chapter whose rows follow a memory in a way of their own calls follow_packets().
-
 create table derived.derived_tables (
   table_name text primary key,
   source_column text not null,
@@ -14907,7 +14610,6 @@ create trigger _625_references_follow after update of correlation_id, session_id
 --! Included 140-derived/050-derive-from-packets.sql
 -- Makes a table one of rows derived from memories. Migrations call derive_from_packets() right after they create such
 -- a table. It adds columns, policies, grants, comments and triggers, in this order.
-
 create procedure derived.derive_from_packets(
   derived regclass, key_column text, source_column text default 'source_packet', follows boolean default true,
   takes_from_source boolean default true, trace_column text default 'trace_id', evidence_table text default 'packet_store',
@@ -14987,7 +14689,6 @@ comment on procedure derived.derive_from_packets is 'Makes a table one of rows d
 --! Included 140-derived/060-replace-expired.sql
 -- Lets a new row replace an expired one that its unique index would refuse it for. Migrations call replace_expired()
 -- for such a table.
-
 create function derived.tg__replace_expired() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -15035,7 +14736,6 @@ comment on procedure derived.replace_expired is 'Creates a trigger that deletes 
 --! Included 150-fields/010-field-indexes.sql
 -- Which fields of envelopes a tenant has indexed. register_field_index() and drop_field_index() write the rows; a
 -- trigger of packet_store and searches read them.
-
 create function fields.max_indexes() returns integer language sql immutable parallel safe return 20;
 comment on function fields.max_indexes is 'Most fields that a tenant may index. Each adds rows to every save that has it.';
 
@@ -15064,7 +14764,6 @@ grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
 --! Included 150-fields/020-field-values.sql
 -- The values of the indexed fields of memories. Triggers of packet_store write them, and searches with a where find
 -- memories by them.
-
 create table public.field_values (
   value_id uuid primary key default uuidv7(),
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -15182,7 +14881,6 @@ create trigger _610_index_fields_again after update of envelope on public.packet
 --! EndIncluded 150-fields/020-field-values.sql
 --! Included 150-fields/040-register-field-index.sql
 -- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
-
 create function fields.require_indexer() returns administration.administrator
 language plpgsql stable set search_path = '' as $$
 declare
@@ -15256,7 +14954,6 @@ grant execute on function public.register_field_index, public.drop_field_index t
 --! Included 150-fields/050-indexed-packets.sql
 -- Finds memories through the indexed fields of a where. Searches call indexed_packets() to narrow down what they look
 -- at. A condition must let every match through; the envelope then decides.
-
 create function fields.value_condition(operators jsonb) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
 declare
@@ -15346,10 +15043,8 @@ grant execute on function fields.value_condition, fields.indexed_packets to l9_a
 --! Included 160-entities/010-names.sql
 -- The form in which names of entities are compared, and the checks of names. Functions for facts, relationships,
 -- aliases, lessons and summaries call them.
-
 create function entities.normalise_name(name text) returns text language sql immutable parallel safe strict set search_path = ''
-return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(
-  pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
+return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
 comment on function entities.normalise_name is 'How names are compared: NFKC, lower case, white space collapsed.';
 
 create function entities.max_name_bytes() returns integer language sql immutable parallel safe set search_path = '' return 1000;
@@ -15381,9 +15076,7 @@ grant execute on function entities.normalise_name, entities.max_name_bytes, enti
   l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-entities/010-names.sql
 --! Included 160-entities/020-confidence.sql
--- The check of a confidence, and the combination of several into one. Functions for facts, relationships and lessons
--- call them.
-
+-- The check of a confidence, and the combination of several into one. Functions for facts, relationships and lessons call them.
 create function entities.check_confidence(confidence double precision, field text default 'confidence') returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
@@ -15412,7 +15105,6 @@ grant execute on function entities.noisy_or to l9_agent, l9_admin, l9_platform_a
 --! Included 160-entities/030-entity-aliases.sql
 -- Other names of entities. add_alias() and confirm_alias() write them, and the functions that find facts and
 -- relationships by name resolve them.
-
 create table public.entity_aliases (
   alias_id uuid primary key default uuidv7(),
   alias text not null,
@@ -15468,7 +15160,6 @@ comment on index public.alias_unique_of_packet is 'A memory gives a name at most
 --! Included 160-entities/035-disputed-aliases.sql
 -- Whether an alias counts for a reader. Chapters whose rows name entities register their tables here, and names_of() and its kin
 -- ask.
-
 create table entities.tables_with_names (
   table_name text primary key,
   key_column text not null,
@@ -15528,7 +15219,6 @@ grant execute on function entities.registered_tables, entities.is_disputed, enti
 --! EndIncluded 160-entities/035-disputed-aliases.sql
 --! Included 160-entities/040-names-of.sql
 -- All names of an entity. Functions that find facts and relationships by name call names_of().
-
 create function entities.max_aliases() returns integer language sql immutable parallel safe set search_path = '' return 100;
 comment on function entities.max_aliases is 'The number of aliases of one entity that are resolved at most, the oldest first.';
 
@@ -15560,7 +15250,6 @@ grant execute on function entities.max_aliases, entities.names_of to l9_agent, l
 --! Included 160-entities/050-add-alias.sql
 -- States that one name is another name of an entity. Callers use add_alias(); it calls add_alias_from(), which may
 -- write the table. A lock on the audience makes those that state aliases take turns.
-
 create function entities.add_alias_from(packet_id uuid, alias text, entity text) returns public.entity_aliases
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -15650,7 +15339,6 @@ grant execute on function public.add_alias to l9_agent, l9_admin;
 --! Included 160-entities/060-resolve-aliases.sql
 -- Applies aliases. Walks through the graph call aliases_for() and aliases_of(); find_facts and explore_graph show
 -- which aliases were applied.
-
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
 comment on type entities.known_alias is 'An alias and the entity that it names.';
 
@@ -15715,7 +15403,6 @@ grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platf
 --! EndIncluded 160-entities/060-resolve-aliases.sql
 --! Included 160-entities/070-confirm-alias.sql
 -- An administrator makes an agent's alias count for everyone who can read it.
-
 create function public.confirm_alias(alias_id uuid) returns public.entity_aliases
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -15746,9 +15433,7 @@ comment on function public.confirm_alias is 'Confirms an alias that an agent sta
 grant execute on function public.confirm_alias to l9_admin;
 --! EndIncluded 160-entities/070-confirm-alias.sql
 --! Included 170-events/010-check-envelope.sql
--- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and
--- check_reasoning().
-
+-- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and check_reasoning().
 create function events.check_word_of(envelope jsonb, field text, is_required boolean) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
@@ -15847,7 +15532,6 @@ grant execute on function events.check_word_of, events.check_event, events.check
 --! EndIncluded 170-events/010-check-envelope.sql
 --! Included 170-events/020-agent-memory-events.sql
 -- Events, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind event.
-
 create table public.agent_memory_events (
   event_id uuid primary key default uuidv7(),
   agent_id text not null,
@@ -15909,7 +15593,6 @@ comment on function events.fill_event is 'Writes or deletes the event row of a m
 --! Included 170-events/030-reasoning-traces.sql
 -- Reasoning traces, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind
 -- reasoning_trace.
-
 create table public.reasoning_traces (
   trace_id uuid primary key default uuidv7(),
   agent_id text not null,
@@ -15985,8 +15668,7 @@ begin
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, steps = excluded.steps, extracted_features = excluded.extracted_features,
       inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
-      decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
-      updated_at = clock_timestamp();
+      decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores, updated_at = clock_timestamp();
 end $$;
 comment on function events.fill_reasoning is 'Writes or deletes the trace row of a memory. Definer: callers can''t write traces.';
 
@@ -16016,7 +15698,6 @@ create trigger _610_fill_columns_again after update on public.packet_store
 --! Included 180-tasks/010-tasks.sql
 -- The table of the runs of background jobs, which callers read over GraphQL, and the checks that keep contents out of
 -- it. Only jobs write it, by start_task(), finish_task() and record_runs().
-
 create function tasks.is_bare(value jsonb) returns boolean language sql immutable parallel safe set search_path = ''
 return not pg_catalog.jsonb_path_exists(value,
     'strict $.** ? (@.type() == "string" && !(@ like_regex "^[A-Za-z0-9._:/@+-]{0,100}$"))')
@@ -16030,8 +15711,7 @@ return name ~ '^[A-Za-z0-9._:-]{1,100}$';
 comment on function tasks.is_error_name is 'True for the name of an error: 1 to 100 letters, digits or ._:-.';
 
 create function tasks.error_name(error text) returns text language sql immutable parallel safe set search_path = ''
-return coalesce(
-  nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
+return coalesce(nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
 comment on function tasks.error_name is 'The name at the start of an error; Error if there is none.';
 
 create table public.tasks (
@@ -16112,7 +15792,6 @@ grant execute on function tasks.is_bare, tasks.is_error_name, tasks.error_name t
 --! Included 180-tasks/020-start-task.sql
 -- Begins the row of a run, once for each tenant that the run works for. The gateway calls it in withJobRun() before
 -- the work, and in queueJobRun() for work that waits.
-
 create function tasks.start_task(
   type text, tenant_id uuid default null, payload jsonb default '{}', scope text default null, project_id text default null,
   org_id uuid default null, user_id uuid default null, caller text default null, job_key text default null,
@@ -16168,7 +15847,6 @@ grant execute on function tasks.start_task to l9_worker;
 --! Included 180-tasks/030-finish-task.sql
 -- Ends the rows that start_task() began. The gateway's withJobRun() calls it after the work, with the result or the
 -- name of the error.
-
 create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null) returns integer
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -16193,7 +15871,6 @@ grant execute on function tasks.finish_task to l9_worker;
 --! Included 180-tasks/035-record-runs.sql
 -- Writes the rows of a run that has ended, in place of start_task() and finish_task(). The gateway's recordingRuns()
 -- calls it for jobs that go through all tenants at once.
-
 create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null) returns integer
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -16214,7 +15891,6 @@ grant execute on function tasks.record_runs to l9_worker;
 --! EndIncluded 180-tasks/035-record-runs.sql
 --! Included 180-tasks/040-sweep-tasks.sql
 -- Keeps the table tasks small, and ends runs whose process died. The gateway's job delete_expired calls it.
-
 create function tasks.sweep_tasks(batch_size integer default 1000) returns bigint
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -16236,7 +15912,6 @@ grant execute on function tasks.sweep_tasks to l9_worker;
 --! Included 190-facts/010-fact-predicates.sql
 -- The predicates that administrators registered, and whether each has one value at a time. register_predicate()
 -- writes it, and whatever recomputes facts asks is_single_valued().
-
 create table public.fact_predicates (
   tenant_id uuid not null references public.tenants,
   predicate text not null,
@@ -16303,7 +15978,6 @@ grant execute on function facts.holds_at to l9_agent, l9_admin, l9_platform_admi
 --! Included 190-facts/030-knowledge-facts.sql
 -- The table of facts. Callers read it over GraphQL and find_facts(); only functions of this chapter write it, and
 -- recompute_facts() computes each row from fact_evidence.
-
 create table public.knowledge_facts (
   fact_id uuid primary key default uuidv7(),
   subject text not null,
@@ -16436,7 +16110,6 @@ create trigger _310_audience before insert or update of tenant_id, org_id, user_
 --! Included 190-facts/040-fact-evidence.sql
 -- The table of statements that facts are computed from: who said so, from which memory, how sure and since when.
 -- assert_fact_from() writes it; withdraw_evidence() and move_evidence() follow the memories.
-
 create table public.fact_evidence (
   evidence_id uuid primary key default uuidv7(),
   fact_id uuid not null references public.knowledge_facts on delete cascade,
@@ -16516,7 +16189,6 @@ values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,obje
 --! Included 190-facts/050-fact-keys.sql
 -- Which facts belong together, and the locks for them. Every function that writes facts first builds a key, calls
 -- lock_facts(), and reads what it recomputes by facts_with_key().
-
 create type facts.fact_key as (tenant_id uuid, audience_id uuid, subject_normalized text, predicate text, object_normalized text);
 comment on type facts.fact_key is 'Facts recomputed together: of an audience, subject and predicate, and object if multi-valued.';
 
@@ -16543,7 +16215,6 @@ comment on function facts.facts_with_key is 'Facts recomputed together, also end
 --! Included 190-facts/060-combine-evidence.sql
 -- Two of the three steps of recompute_facts(): the values of each fact from its statements, and the merging of facts
 -- that say the same.
-
 create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -16573,8 +16244,7 @@ begin atomic
   )
   update public.knowledge_facts f set
     subject = s.subject, object = s.object, source_packet = s.packet_id, creator = s.creator, source = s.source,
-    is_from_admin = s.is_from_admin,
-    confidence = s.confidence, supporting_packet_count = s.mentions, agent_count = s.agents,
+    is_from_admin = s.is_from_admin, confidence = s.confidence, supporting_packet_count = s.mentions, agent_count = s.agents,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
@@ -16651,7 +16321,6 @@ comment on function facts.merge_facts is 'Merges facts of groups_to_merge() and 
 --! EndIncluded 190-facts/060-combine-evidence.sql
 --! Included 190-facts/070-supersession.sql
 -- Which fact superseded or outranks which. recompute_facts() writes the result.
-
 create function facts.supersession_chain(key facts.fact_key, is_single boolean)
 returns table (fact_id uuid, valid_to timestamptz, superseded_by uuid, superseded_at timestamptz, contradictions integer)
 language sql stable
@@ -16707,7 +16376,6 @@ comment on function facts.supersession_chain is 'Which fact superseded which: by
 --! Included 190-facts/080-recount-voices.sql
 -- What facts tell about the importance of the memories behind them: agents that assert and agents that contradict
 -- what a memory states. recompute_facts() calls recount_voices(), and so does a trigger when a text changes.
-
 create policy definer_functions on public.memory_signals to l9_owner
   using (
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
@@ -16800,7 +16468,6 @@ comment on function facts.recount_voices is 'Writes these memories'' voices to m
 --! Included 190-facts/090-recompute-facts.sql
 -- Brings the facts of one key up to date with their evidence: removes what expired, computes, merges, and chains
 -- successors. Everything that changes evidence calls it, under the locks of lock_facts().
-
 create function facts.recompute_facts(
   key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}') returns void
 language plpgsql volatile set search_path = '' as $$
@@ -16865,7 +16532,6 @@ comment on function facts.recompute_facts is 'Recomputes facts from their eviden
 --! Included 190-facts/100-check-fact.sql
 -- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
 -- objects by object_text().
-
 create function facts.object_text(object jsonb) returns text language sql immutable parallel safe set search_path = ''
 return entities.normalise_name(object #>> '{}');
 comment on function facts.object_text is 'How objects are compared: scalars like names, lists and objects by JSON.';
@@ -16906,7 +16572,6 @@ grant execute on function facts.object_text, facts.check_object to l9_agent, l9_
 --! Included 190-facts/110-assert-fact-from.sql
 -- Records a statement of a fact by a memory that exists already. assert_fact() calls it for callers, and
 -- store_extraction() for the facts that a chat model found.
-
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
 language plpgsql stable set search_path = '' as $$
 declare
@@ -17025,16 +16690,12 @@ begin
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict on constraint evidence_counts_once do update set
     -- An agent's strongest word counts, however often it repeats it.
-    confidence = greatest(e.confidence, excluded.confidence),
-    mentions = e.mentions + is_mention::integer,
-    valid_from = least(e.valid_from, excluded.valid_from),
-    valid_to = coalesce(excluded.valid_to, e.valid_to),
-    end_stated_at = coalesce(excluded.end_stated_at, e.end_stated_at),
-    content_hash = excluded.content_hash,
+    confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + is_mention::integer,
+    valid_from = least(e.valid_from, excluded.valid_from), valid_to = coalesce(excluded.valid_to, e.valid_to),
+    end_stated_at = coalesce(excluded.end_stated_at, e.end_stated_at), content_hash = excluded.content_hash,
     -- A fact that a job finds too is no longer a model's extraction alone.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
-    into_world = e.into_world or excluded.into_world,
-    updated_at = clock_timestamp();
+    into_world = e.into_world or excluded.into_world, updated_at = clock_timestamp();
   -- Inserted while the memory is locked, so that recompute_facts() never waits for this row.
   insert into public.memory_signals (packet_id, tenant_id) values (assert_fact_from.packet_id, key.tenant_id)
   on conflict do nothing;
@@ -17056,9 +16717,7 @@ comment on function facts.assert_fact_from is 'Asserts a fact that a memory stat
 grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 190-facts/110-assert-fact-from.sql
 --! Included 190-facts/120-assert-fact.sql
--- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the
--- rest.
-
+-- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the rest.
 create function public.assert_fact(
   subject text, predicate text, object jsonb, confidence double precision default 0.8, source_packet uuid default null,
   valid_from timestamptz default null, scope text default null, project_id text default null, into_world boolean default false,
@@ -17102,7 +16761,6 @@ grant execute on function public.assert_fact to l9_agent, l9_admin;
 --! Included 190-facts/130-withdraw-evidence.sql
 -- Takes back what a memory states when it is deleted, when its text changes, or when a model extracts from it again.
 -- Triggers of packet_store and the chapter of extraction call it.
-
 create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null) returns setof facts.fact_key
 language sql stable set search_path = ''
 begin atomic
@@ -17173,7 +16831,6 @@ create trigger _650_recount_facts after update of envelope on public.packet_stor
 --! Included 190-facts/140-move-evidence.sql
 -- Facts follow their memory when its scope, project, owner or expiry changes. A trigger of packet_store calls
 -- move_evidence() for each statement of the memory.
-
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -17237,8 +16894,7 @@ begin
     end loop;
   end if;
   foreach key in array keys loop
-    perform facts.recompute_facts(
-      key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[new.packet_id]);
+    perform facts.recompute_facts(key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[new.packet_id]);
   end loop;
   return null;
 end $$;
@@ -17251,7 +16907,6 @@ call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_f
 --! Included 190-facts/150-retract-fact.sql
 -- Declares that a fact was never true; the fact that it superseded then holds again. Agents and administrators reach
 -- retract_fact() over GraphQL and psql.
-
 create function public.retract_fact(fact_id uuid, reason text default null) returns public.knowledge_facts
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -17301,7 +16956,6 @@ grant execute on function public.retract_fact to l9_agent, l9_admin;
 --! Included 190-facts/160-register-predicate.sql
 -- Declares whether a predicate has one value at a time, and recomputes the facts that exist. Administrators reach
 -- register_predicate() over GraphQL and psql.
-
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates
@@ -17324,8 +16978,7 @@ begin
   insert into public.fact_predicates as p (tenant_id, predicate, is_single_valued, description)
   values (admin.target_tenant_id, name, register_predicate.is_single_valued, coalesce(register_predicate.description, ''))
   on conflict on constraint fact_predicates_pkey do update set
-    is_single_valued = excluded.is_single_valued,
-    description = coalesce(register_predicate.description, p.description),
+    is_single_valued = excluded.is_single_valued, description = coalesce(register_predicate.description, p.description),
     updated_at = clock_timestamp()
   returning p.* into registered;
   perform audit.write_audit_of_tenant(admin.target_tenant_id, 'UPDATE', 'fact_predicates', details => jsonb_build_object(
@@ -17350,9 +17003,7 @@ comment on function public.register_predicate is 'Registers a predicate as singl
 grant execute on function public.register_predicate to l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/160-register-predicate.sql
 --! Included 190-facts/170-log-fact-reads.sql
--- What find_facts() and facts_as_of() share: the limit of rows, and the audit row and access log of what a caller was
--- shown.
-
+-- What find_facts() and facts_as_of() share: the limit of rows, and the audit row and access log of what a caller was shown.
 create function facts.max_facts_per_read() returns integer language sql immutable parallel safe set search_path = '' return 100;
 comment on function facts.max_facts_per_read is 'The number of facts that one read returns at most.';
 
@@ -17394,9 +17045,7 @@ comment on function facts.log_fact_reads is 'Audits which facts the caller was s
 grant execute on function facts.max_facts_per_read, facts.check_k, facts.log_fact_reads to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 190-facts/170-log-fact-reads.sql
 --! Included 190-facts/180-find-facts.sql
--- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their
--- names.
-
+-- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their names.
 create function facts.names_of_object(object jsonb) returns text[] language sql stable parallel safe set search_path = ''
 return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}')
   else array[facts.object_text(object)] end;
@@ -17468,7 +17117,6 @@ grant execute on function facts.names_of_object, public.find_facts to l9_agent, 
 --! EndIncluded 190-facts/180-find-facts.sql
 --! Included 190-facts/190-facts-as-of.sql
 -- What was believed at an earlier time, over both axes of time. Callers reach facts_as_of() over GraphQL and psql.
-
 create type public.fact_as_of as (
   fact public.knowledge_facts, valid_from timestamptz, valid_to timestamptz, replaced public.knowledge_facts);
 call identity.describe('public.fact_as_of', 'A fact as it was known at a point in time.
@@ -17555,7 +17203,6 @@ grant execute on function facts.facts_known_at, public.facts_as_of to l9_agent, 
 --! EndIncluded 190-facts/190-facts-as-of.sql
 --! Included 190-facts/200-facts-of-memories.sql
 -- The field facts of a memory in GraphQL.
-
 create function public.packet_store_facts(memory public.packet_store) returns setof public.knowledge_facts
 language sql stable parallel safe set search_path = ''
 begin atomic
@@ -17568,7 +17215,6 @@ grant execute on function public.packet_store_facts to l9_agent, l9_admin, l9_pl
 --! EndIncluded 190-facts/200-facts-of-memories.sql
 --! Included 190-facts/210-count-fact-accesses.sql
 -- Counts how often facts were found, from the access log into knowledge_facts. roll_up_accesses() calls it.
-
 create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -17598,7 +17244,6 @@ grant execute on function facts.roll_up_fact_accesses_between, packets.content_h
 --! Included 190-facts/220-roll-up-accesses.sql
 -- Turns the access log and the feedback into counters of memories and facts, transaction by transaction. The
 -- gateway's roll-up job calls it until it returns 0.
-
 create function facts.roll_up_accesses(max_rows integer default 10000) returns bigint
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -18160,10 +17805,7 @@ begin
       array_agg(node.place order by node.confidence desc, node.place, n.name)
     into names, places
     from unnest(walk.nodes) with ordinality as node (name, entity, confidence, depth, steps, is_new, place)
-    cross join lateral (
-      select node.name
-      union select a.name from entities.aliases_of(node.name) as a (name) where has_aliases
-    ) n
+    cross join lateral (select node.name union select a.name from entities.aliases_of(node.name) as a (name) where has_aliases) n
     where node.is_new;
     exit when names is null or walk.followed >= budget;
 
@@ -18219,8 +17861,7 @@ begin
           else b.steps end,
           b.is_new)::graph.graph_node
         order by b.depth = 0 desc, b.confidence desc, b.depth, b.name) as nodes,
-      (select count(*)::integer from edges) as followed,
-      (select count(*) from merged) > (select count(*) from best b)
+      (select count(*)::integer from edges) as followed, (select count(*) from merged) > (select count(*) from best b)
         or exists (select from edges e group by e.place having count(*) > graph.max_edges_per_name()) as has_more
     into level_result
     from best b;
@@ -18481,8 +18122,7 @@ create function public.packet_store_relationships(packet public.packet_store) re
 language sql stable parallel safe rows 5 set search_path = ''
 begin atomic
   select r.* from public.entity_relationships r
-  where r.relationship_id in (
-    select e.relationship_id from public.relationship_evidence e where e.packet_id = packet.packet_id)
+  where r.relationship_id in (select e.relationship_id from public.relationship_evidence e where e.packet_id = packet.packet_id)
   order by r.relationship_id;
 end;
 comment on function public.packet_store_relationships is 'The relationships that this memory states.';
@@ -18589,8 +18229,7 @@ begin atomic
     order by e.packet_id, f.audience_id, f.subject_normalized, f.predicate, case when not f.is_single_valued then f.fact_id end,
       f.valid_from desc, f.recorded_at desc, f.fact_id desc
   ), superseded as (
-    select s.*, exists (
-      select from stated o where o.packet_id = s.packet_id and not o.is_superseded) as is_partial
+    select s.*, exists (select from stated o where o.packet_id = s.packet_id and not o.is_superseded) as is_partial
     from stated s where s.is_superseded
   )
   select row(s.packet_id, n.packet_id, true, s.is_partial)::standing.succession
@@ -19174,8 +18813,7 @@ begin
       comment on function search.count_range_of_%1$s is 'The number of readable rows of %1$s in one range of its index of '
         'readers, counted up to at_most, and the memories of those that match. Ranges: of the owner (none, user, org, both: '
         'which of them the row has; any), of the project (none, some, any), of the branch (none, one, any).';
-      grant execute on function search.count_range_of_%1$s to l9_agent, l9_admin;$sql$,
-      source.table_name,
+      grant execute on function search.count_range_of_%1$s to l9_agent, l9_admin;$sql$, source.table_name,
       (select string_agg(format($sql$
         when %L then
           select count(*), array_agg(p.packet_id) filter (where p.is_match) into scanned, matches
@@ -19295,8 +18933,7 @@ begin
       case when request.as_of is null then request.branch end),
       nullif(request.range_condition, '')),
     -- Only one tenant's memories are in an index in the order of their time; ids are nearly in that order.
-    case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end,
-    search.max_scanned_rows())
+    case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end, search.max_scanned_rows())
   into matches;
   return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end $$;
@@ -19963,8 +19600,7 @@ begin
       then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     -- Behind a subquery, or the planner would look up each of thousands of ids in the statistics.
     case when ids is not null then 'm.packet_id = any ((select $2)::uuid[]) and' end,
-    case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
-    source.extra_condition, request.candidates)
+    case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end, source.extra_condition, request.candidates)
   into answer.ids, answer.scores, answer.chunks
   using request.vector, ids, request.model, embedding_type;
   return answer;
@@ -21073,7 +20709,6 @@ grant execute on function search.words_notice, search.place_hits, search.log_hit
 --! Included 220-search/220-search-memory.sql
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
 -- other files in order: open, narrow, find, close.
-
 create function public.search_memory(
   query text default null, k integer default 10, mode text default 'hybrid', scopes text[] default null,
   project_id text default null, kinds text[] default null, tags text[] default null, tags_match text default 'any',
@@ -21705,8 +21340,7 @@ begin
   )
   select coalesce(array_agg(row(
     s.packet_id, null, s.packet_type, s.title,
-    search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
-    s.total,
+    search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern), s.total,
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path, s.lead::real) end,
     s.fields, s.fields <> s.all_fields, s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(
@@ -22063,7 +21697,6 @@ grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_adm
 --! Included 230-find/130-memory-find.sql
 -- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
 -- by the route deep, and then by suggestions.
-
 create function public.memory_find(
   query text default null, kinds text[] default null, project_id text default null, branch text default null,
   scopes text[] default null, k integer default 10, mode text default 'auto', "where" jsonb default null,
@@ -22076,8 +21709,7 @@ declare
   few constant integer := 3;
   filter constant find.find_filter := row(
     identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch),
-    identity.given_list(scopes), since, until,
-    "where", include_archived is not true);
+    identity.given_list(scopes), since, until, "where", include_archived is not true);
   waits_for_vector constant boolean := query_vector is null and coalesce('vector' = any (retry_for), false);
   needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}');
   route text;
@@ -22546,8 +22178,7 @@ begin atomic
       (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
       (array_agg(c.source_packet order by c.is_from_admin desc, c.version desc))[1] as source_packet,
       (array_agg(c.creator order by c.is_from_admin desc, c.version desc))[1] as creator,
-      (array_agg(c.source order by c.is_from_admin desc, c.version desc))[1] as source,
-      bool_or(c.is_from_admin) as is_from_admin,
+      (array_agg(c.source order by c.is_from_admin desc, c.version desc))[1] as source, bool_or(c.is_from_admin) as is_from_admin,
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
@@ -23626,8 +23257,7 @@ return (select p.branch from public.packet_store p where p.packet_id = (reflecti
 
 create function public.reflection_store_access_count(reflection public.reflection_store) returns bigint
 language sql stable parallel safe set search_path = ''
-return (
-  select public.packet_store_access_count(p) from public.packet_store p where p.packet_id = (reflection).source_packet);
+return (select public.packet_store_access_count(p) from public.packet_store p where p.packet_id = (reflection).source_packet);
 comment on function public.reflection_store_content is 'The text of the reflection, from its memory.';
 comment on function public.reflection_store_tags is 'The tags of the reflection, from its memory.';
 comment on function public.reflection_store_branch is 'The branch of the reflection, from its memory; null means every branch.';
@@ -24358,8 +23988,7 @@ create function reflection.task_text(task_id text, description text, outcome tex
 language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.concat_ws(e'\n', pg_catalog.format('Task %s: %s', task_id, description), 'Outcome: ' || outcome,
-    pg_catalog.string_agg(
-    part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
+    pg_catalog.string_agg(part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
   from (values
     (1, 'What worked', what_worked), (2, 'What failed', what_failed), (3, 'Recommendations', recommendations),
     (4, 'Improved', reflection.metric_texts(metrics_improved)), (5, 'Degraded', reflection.metric_texts(metrics_degraded))
@@ -24445,8 +24074,7 @@ begin
     description = excluded.description, outcome = excluded.outcome, what_worked = excluded.what_worked,
     what_failed = excluded.what_failed, recommendations = excluded.recommendations,
     related_decisions = excluded.related_decisions, execution_time_ms = excluded.execution_time_ms,
-    metrics_improved = excluded.metrics_improved, metrics_degraded = excluded.metrics_degraded,
-    updated_at = clock_timestamp()
+    metrics_improved = excluded.metrics_improved, metrics_degraded = excluded.metrics_degraded, updated_at = clock_timestamp()
   where t.task_id = excluded.task_id returning t.* into saved;
   if not found then
     perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words');
@@ -24873,8 +24501,7 @@ begin
   if not found then
     perform identity.raise_error('L9VAL', format(
       'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; '
-      'summarise each scope separately',
-      array_to_string(scopes, ', ')));
+      'summarise each scope separately', array_to_string(scopes, ', ')));
   end if;
   return audience;
 end $$;
@@ -25132,8 +24759,7 @@ begin
     where (types is null or s.scope_type = any (types)) and (only_value is null or s.scope_value = only_value)
   ), current as (
     select s.*,
-      exists (
-        select from public.memory_summary_sources l where l.summary_packet = s.source_packet and l.is_changed) as is_changed
+      exists (select from public.memory_summary_sources l where l.summary_packet = s.source_packet and l.is_changed) as is_changed
     from public.memory_summaries s
     where s.tenant_id = target_tenant
       and (me.caller is null or s.org_id is not distinct from me.org_id and s.user_id is not distinct from me.user_id)
@@ -25256,10 +24882,8 @@ language sql stable set search_path = ''
 begin atomic
   with sources as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.created_at, p.speaker,
-      p.metadata ->> 'creator' as creator, p.metadata ->> 'source' as source,
-      p.envelope ->> 'content' as content,
-      row_number() over (order by p."timestamp" desc, p.packet_id desc) as place,
-      count(*) over () as number
+      p.metadata ->> 'creator' as creator, p.metadata ->> 'source' as source, p.envelope ->> 'content' as content,
+      row_number() over (order by p."timestamp" desc, p.packet_id desc) as place, count(*) over () as number
     from public.packet_store p
     where p.packet_id = any (ids)
   ), trimmed as (
@@ -25404,8 +25028,7 @@ grant execute on function summaries.store_summary to l9_worker;
 -- Which memories a chat model may read, and the budget for it. set_extraction_settings() writes it; triggers of
 -- packet_store and the jobs ask it before anything is sent.
 create function extraction.are_kinds(kinds text[]) returns boolean language sql immutable parallel safe set search_path = ''
-return not exists (
-  select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
+return not exists (select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
 comment on function extraction.are_kinds is 'True if each text can be a kind: a lower-case word of at most 63 characters.';
 
 create function extraction.is_budget(tokens_per_day bigint) returns boolean
@@ -25494,8 +25117,7 @@ begin
     scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope)
       order by 1),
     writes_summaries = coalesce(set_extraction_settings.writes_summaries, s.writes_summaries),
-    tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day),
-    updated_at = clock_timestamp()
+    tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day), updated_at = clock_timestamp()
   where s.tenant_id = admin.target_tenant_id returning s.* into saved;
   return saved;
 end $$;
@@ -25586,8 +25208,7 @@ begin atomic
     -- Counts of the provider are clamped, so a negative count can't give tokens back.
     prompt_tokens = u.prompt_tokens + least(greatest(coalesce(record_token_usage.prompt_tokens, 0), 0), 1000000000),
     completion_tokens = u.completion_tokens + least(greatest(coalesce(record_token_usage.completion_tokens, 0), 0), 1000000000),
-    failed_calls = u.failed_calls + has_failed::integer,
-    updated_at = clock_timestamp()
+    failed_calls = u.failed_calls + has_failed::integer, updated_at = clock_timestamp()
   where u.tenant_id = record_token_usage.tenant_id and u.day = record_token_usage.day;
 end;
 comment on function extraction.record_token_usage is 'Replaces a reservation by the real cost; null keeps it.';
@@ -25746,9 +25367,7 @@ declare
 begin
   update extraction.pending_extractions q
   set leased_until = null,
-    next_attempt_at = now() + delay,
-    last_error = tasks.error_name(error),
-    attempts = q.attempts + counts_as_attempt::integer,
+    next_attempt_at = now() + delay, last_error = tasks.error_name(error), attempts = q.attempts + counts_as_attempt::integer,
     given_up_at = case when counts_as_attempt and q.attempts + 1 >= max_attempts then now() end
   where q.packet_id = postpone_extraction.packet_id returning q.given_up_at is not null into has_given_up;
   return coalesce(has_given_up, false);
@@ -26056,8 +25675,7 @@ with policies as (
     and exists (select from unnest(p.polroles) as g (id) where pg_catalog.pg_has_role(r.role, g.id, 'usage'))
 ), rights as (
   select
-    r.role,
-    pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'select')
+    r.role, pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'select')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'select')), false) as may_read,
     coalesce(bool_or(p.is_permissive and p.command in ('all', 'select') and p.qual !~ 'current_scopes\('), false)
       as reads_any_scope,
@@ -26081,8 +25699,7 @@ with policies as (
 ), cells as (
   select
     a.tenant_id, a.caller, a.role, s.scope, s.is_project_scoped, r.may_change, r.changes_own_only,
-    r.may_clean_up and a.can_clean_up as may_clean_up,
-    t.is_active and a.is_active
+    r.may_clean_up and a.can_clean_up as may_clean_up, t.is_active and a.is_active
       and r.may_read and (r.reads_any_scope or s.is_active
         and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)))
       as may_read,
@@ -28308,8 +27925,7 @@ begin
   execute format('comment on view public.%I is %L', view_name, format(
     '%s Memories of kind %s with their fields as typed columns: what the caller may read, archived ones too '
     '(archived_at is when they left searches). A value that its type does not allow, in a memory from before the rules, is null. '
-    'To write, use memory_store or packet_store.',
-    built_in.purpose, kind));
+    'To write, use memory_store or packet_store.', built_in.purpose, kind));
   for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
     column_name := case when field.field = any (common) then kind || '_' || field.field else field.field end;
     execute format('comment on column public.%I.%I is %L', view_name, column_name, field.meaning);
@@ -28327,7 +27943,6 @@ comment on procedure kinds.create_view is 'Creates the view of a built-in kind f
 --! EndIncluded 300-views/110-create-view.sql
 --! Included 300-views/120-views-of-kinds.sql
 -- Creates the views of all built-in kinds, and the index that finds their memories.
-
 do $$
 declare
   built_in record;
@@ -28413,16 +28028,11 @@ end $$;
 
 create view cortex.event_audit with (security_invoker = true) as
 select
-  a.audit_id as id,
-  a.table_name as entity_type,
-  a.row_id as entity_id,
-  a.operation,
-  a.caller as actor,
+  a.audit_id as id, a.table_name as entity_type, a.row_id as entity_id, a.operation, a.caller as actor,
   a.details - '{caller,creator,source,tool_name}'::text[]
     || jsonb_strip_nulls(jsonb_build_object(
       'status', a.status, 'sqlstate', a.sqlstate, 'project_id', a.project_id, 'scope', a.scope)) as change,
-  a.occurred_at as ts,
-  a.occurred_at as created_at
+  a.occurred_at as ts, a.occurred_at as created_at
 from public.audit_log a;
 call identity.describe('cortex.event_audit', 'The audit log as the older system''s table event_audit: what was done to which row,
     by whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.
@@ -28443,26 +28053,20 @@ grant select on cortex.event_audit to l9_admin, l9_platform_admin;
 -- The added columns are computed for their reader: they belong to other rows, which may be hidden from it, move or be erased.
 create view cortex.reflection_store with (security_invoker = true) as
 select
-  r.*,
-  (select t.task_id from public.reflection_store_tasks(r) t limit 1) as task_id,
-  public.reflection_store_content(r) as content,
-  public.reflection_store_tags(r) as tags,
+  r.*, (select t.task_id from public.reflection_store_tasks(r) t limit 1) as task_id,
+  public.reflection_store_content(r) as content, public.reflection_store_tags(r) as tags,
   public.reflection_store_access_count(r) as access_count
 from public.reflection_store r;
 
 create view cortex.task_reflections with (security_invoker = true) as
 select
-  t.*,
-  public.task_reflections_lessons_learned(t) as lessons,
-  public.task_reflections_false_constraints(t) as false_constraints,
+  t.*, public.task_reflections_lessons_learned(t) as lessons, public.task_reflections_false_constraints(t) as false_constraints,
   public.task_reflections_helpful_patterns(t) as helpful_patterns
 from public.task_reflections t;
 
 create view cortex.memory_summaries with (security_invoker = true) as
 select
-  s.*,
-  public.memory_summaries_summary_text(s) as summary_text,
-  public.memory_summaries_source_packet_ids(s) as source_packet_ids
+  s.*, public.memory_summaries_summary_text(s) as summary_text, public.memory_summaries_source_packet_ids(s) as source_packet_ids
 from public.memory_summaries s;
 comment on view cortex.reflection_store is 'Lessons as in public.reflection_store, with their text, tags, access count and task: '
   'what the caller may read. Read-only.';

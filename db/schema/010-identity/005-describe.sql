@@ -1,5 +1,4 @@
 -- Comments on tables, views and composite types: chapters describe one right after they create it.
-
 create procedure identity.describe(relation regclass, texts text) language plpgsql set search_path = '' as $$
 declare
   kind constant text := (
@@ -10,8 +9,7 @@ declare
 begin
   execute format('comment on %s %s is %L', kind, relation, lines[1]);
   foreach line in array lines[2:] loop
-    execute format('comment on column %s.%I is %L', relation, split_part(line, ': ', 1),
-      substr(line, strpos(line, ': ') + 2));
+    execute format('comment on column %s.%I is %L', relation, split_part(line, ': ', 1), substr(line, strpos(line, ': ') + 2));
   end loop;
 end $$;
 comment on procedure identity.describe is 'Sets the comments of a relation: its own and, from a line each, those of its columns. '

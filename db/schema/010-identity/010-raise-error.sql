@@ -1,13 +1,10 @@
 -- Raises the documented errors: triggers, checks and operations of all chapters call raise_error(). A text about one field
 -- begins with it ('name: at most 200 characters'), so few calls name the field beside the text.
-
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   raise exception using
-    errcode = errcode,
-    message = message,
-    column = coalesce(field, substring(message from '^(\S+?): '), ''),
+    errcode = errcode, message = message, column = coalesce(field, substring(message from '^(\S+?): '), ''),
     hint = coalesce(hint, '');
 end $$;
 comment on function identity.raise_error is 'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that '

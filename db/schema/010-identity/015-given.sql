@@ -1,6 +1,5 @@
 -- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional
 -- arguments so.
-
 create function identity.is_blank(value text) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined. The characters are told by their code points, since classes depend on the locale:

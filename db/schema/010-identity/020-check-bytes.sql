@@ -1,5 +1,4 @@
 -- Refuses a text that is too long. The checks of names, facts, relationships, events and feedback call check_bytes().
-
 create function identity.check_bytes(value text, max_bytes integer, field text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin

@@ -1,6 +1,5 @@
 -- Refuses JSON with numbers that most readers of JSON would change. The trigger that normalises memories and the
 -- checks of facts and task reflections call check_numbers().
-
 create function identity.is_exact_number(value jsonb) returns boolean
 language plpgsql immutable parallel safe set search_path = '' set extra_float_digits = 1 as $$
 begin

@@ -1,6 +1,5 @@
 -- Patterns and lists that tables and functions share. They are inlined into the statements that call them: hence no
 -- `set search_path`; their bodies are parsed here, once.
-
 create function identity.is_identifier(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
 comment on function identity.is_identifier is 'True if the value can name a tenant or a scope. Null for null.';

@@ -1,6 +1,5 @@
 -- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them.
 -- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
-
 create function identity.claim(name text) returns text language sql stable parallel safe
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 comment on function identity.claim is 'A claim of this transaction, or null if the claim is missing or empty.';

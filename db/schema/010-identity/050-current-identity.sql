@@ -1,6 +1,5 @@
 -- The caller of a transaction and what it may do. Policies, triggers and operations ask current_identity(), most of
 -- them through current_tenant_id() and its neighbours.
-
 create type identity.identity as (
   tenant_id uuid, org_id uuid, user_id uuid, caller text, creator text, source text, agent text, role text,
   readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean);

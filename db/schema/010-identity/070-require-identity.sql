@@ -1,6 +1,5 @@
 -- Operations begin with require_identity(), so that a session without a caller gets an error and not an empty answer;
 -- require_admin() is for what only administrators do.
-
 create function identity.require_identity() returns identity.identity
 language plpgsql stable parallel safe set search_path = '' as $$
 declare

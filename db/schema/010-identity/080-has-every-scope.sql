@@ -1,6 +1,5 @@
 -- Tells whether a caller has all scopes, also those to come. require_administrator() and the policies of scopes,
 -- tasks and extraction call it.
-
 create function identity.has_every_scope() returns boolean
 language plpgsql stable parallel safe security definer set search_path = '' as $$
 begin

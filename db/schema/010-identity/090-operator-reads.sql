@@ -1,5 +1,4 @@
 -- Audits what operators read. The policies platform_override of all tables call allow_and_audit_operator_read().
-
 create function identity.allow_and_audit_operator_read(table_name text) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
 declare

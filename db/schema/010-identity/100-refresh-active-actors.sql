@@ -1,6 +1,4 @@
--- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that
--- changes them.
-
+-- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that changes them.
 create function identity.refresh_active_actors(tenant_id uuid) returns void
 language plpgsql volatile set search_path = '' as $$
 begin

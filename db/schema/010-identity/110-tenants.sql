@@ -1,5 +1,4 @@
 -- The tenants. Operators create and deactivate them with functions; callers of an inactive tenant have no identity.
-
 create function identity.is_call_limit(calls integer) returns boolean language sql immutable parallel safe set search_path = ''
 return calls between 1 and 100000000;
 comment on function identity.is_call_limit is 'True if an actor or tenant may be limited to so many calls a minute.';

@@ -1,6 +1,5 @@
 -- The users of each tenant. create_user(), deactivate_user() and reactivate_user() write them; current_identity()
 -- refuses a caller that acts for an inactive one.
-
 create table public.users (
   tenant_id uuid not null references public.tenants,
   user_id uuid not null default uuidv7(),

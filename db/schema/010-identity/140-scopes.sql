@@ -1,6 +1,5 @@
 -- The scopes of each tenant, which decide who can read a memory. register_scope() and create_tenant() write them;
 -- actors and memories name them.
-
 create table public.scopes (
   tenant_id uuid not null references public.tenants,
   scope text not null,

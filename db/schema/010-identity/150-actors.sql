@@ -1,6 +1,5 @@
 -- Who can call the system, in which role, scopes and limits. register_actor() writes the actors, and
 -- current_identity() limits the claims of a caller by its row.
-
 create table public.actors (
   tenant_id uuid not null references public.tenants,
   caller text not null,

@@ -1,5 +1,4 @@
 -- Tells whether a text was written with an administrator's authority. Rules about whose word counts for what ask this.
-
 create function identity.is_admin_creator(tenant_id uuid, creator text) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return exists (

@@ -1,5 +1,4 @@
 -- Tells whether a text names another actor of the caller's tenant. A memory may not claim the word of one.
-
 create function identity.names_other_actor(name text, me identity.identity) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return exists (

@@ -1,6 +1,5 @@
 -- Each actor has upper bounds for the importance, confidence and priority of its own text. The bounds of an agent equal the
 -- defaults of a call without these arguments, so that an agent can't raise its text above an unmarked one of an administrator.
-
 create type identity.bounds as (
   max_importance real, max_confidence double precision, max_lesson_confidence double precision, max_priority text);
 comment on type identity.bounds is 'The upper bounds of the values that an actor gives to its own text.';

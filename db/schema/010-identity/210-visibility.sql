@@ -1,7 +1,6 @@
 -- Who sees a row that belongs to a tenant, org, user, project and scope: the product's promise, written down once.
 -- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
 -- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
-
 create function identity.project_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(project_id is null or (select identity.has_every_project())
       or project_id = any ((select identity.current_projects())::text[]))$sql$;
@@ -34,8 +33,7 @@ return pg_catalog.format($sql$case (select identity.current_role_name())
       else %s end$sql$, table_name, identity.definer_condition());
 comment on function identity.searcher_condition is 'For policies of l9_searcher: whoever called may read the row.';
 
--- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are
--- protected alike.
+-- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are protected alike.
 create procedure identity.protect_like_memories(
   target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
 language plpgsql set search_path = '' as $$
@@ -100,8 +98,7 @@ language sql immutable parallel safe
 return tenant_id = (me).tenant_id
   and scope = any ((me).readable_scopes)
   and identity.has_project(me, project_id)
-  and ((me).role = 'l9_admin'
-    or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
+  and ((me).role = 'l9_admin' or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
 comment on function identity.may_read is 'True if an agent or admin may read a row of this tenant, org, user, project and scope: '
   'the rule of protect_like_memories() as a function. The caller of this function checks the expiry.';
 

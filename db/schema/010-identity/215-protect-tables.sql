@@ -1,6 +1,5 @@
 -- Row-level security of tables that are no memories: settings and lists of a tenant, and tables that no caller reads.
 -- Chapters call these procedures after they created such a table.
-
 create procedure identity.protect_tenant_rows(target regclass, readers text, writers text, has_built_in boolean default false)
 language plpgsql set search_path = '' as $$
 declare

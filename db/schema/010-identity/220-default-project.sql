@@ -1,6 +1,5 @@
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
 -- branch_or_default().
-
 create function identity.default_project() returns text
 language plpgsql stable security definer set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- Monthly partitions of audit_log and memory_access_log. A job of the gateway creates them ahead of time; the
 -- functions that detach or drop a past month call require_past_partition().
-
 create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -9,8 +8,7 @@ declare
 begin
   execute format(
     'create table partitions.%I (like %s including defaults including constraints including generated including storage '
-    'including comments)',
-    partition, parent);
+    'including comments)', partition, parent);
   execute format('alter table partitions.%I enable row level security', partition);
   execute format('alter table partitions.%I force row level security', partition);
   -- Attaching a partition clones row triggers but not statement triggers, and the append-only trigger is a statement trigger.
@@ -44,8 +42,7 @@ language sql stable set search_path = '' set timezone = 'UTC'
 return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
 comment on function audit.partition_name is 'The name of the partition of a table for the month of this time, in UTC.';
 
--- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
--- partition.
+-- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a partition.
 create function audit.create_month_partitions(parent regclass, from_month date, months integer) returns text[]
 language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '3s' as $$
 declare

@@ -1,6 +1,5 @@
 -- The audit log: what each caller did, and what was refused. write_audit() and triggers insert; admins and operators
 -- read it in psql and GraphQL.
-
 create table public.audit_log (
   audit_id uuid not null default uuidv7(),
   occurred_at timestamptz not null default clock_timestamp(),

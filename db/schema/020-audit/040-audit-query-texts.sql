@@ -1,6 +1,4 @@
--- The texts of searches, of tenants that keep them. audit_read() inserts them, admins read them, and erasure deletes
--- them.
-
+-- The texts of searches, of tenants that keep them. audit_read() inserts them, admins read them, and erasure deletes them.
 create table public.audit_query_texts (
   audit_id uuid primary key,
   tenant_id uuid not null references public.tenants,

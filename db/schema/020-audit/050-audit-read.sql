@@ -1,5 +1,4 @@
 -- Audits a read. Searches and the functions that read memories, the graph and the world model call audit_read().
-
 create function audit.keep_query_text(audit_id uuid, scope text, query text) returns void
 language sql volatile set search_path = ''
 begin atomic

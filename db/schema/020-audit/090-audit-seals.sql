@@ -1,6 +1,4 @@
--- The chain of hashes by which a change of audit_log is found. seal_audit() adds seals, and verify_audit() checks
--- them.
-
+-- The chain of hashes by which a change of audit_log is found. seal_audit() adds seals, and verify_audit() checks them.
 create table public.audit_seals (
   seal_id bigint primary key,
   sealed_at timestamptz not null default clock_timestamp(),

@@ -1,6 +1,5 @@
 -- The months of audit_log that were detached. detach_audit_partition() lists them, so that verify_audit() does not
 -- report their rows as missing.
-
 create table public.audit_archives (
   table_name text primary key,
   month date not null,

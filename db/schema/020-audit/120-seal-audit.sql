@@ -1,6 +1,5 @@
 -- Adds seals over the rows of audit_log. A job of the gateway calls is_audit_unsealed() and seal_audit(), and its
 -- metrics call audit_backlog().
-
 create function audit.seal_audit_until(horizon xid8, max_rows integer) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -1,5 +1,4 @@
 -- Requires an administrator, or a DBA in psql. verify_audit() and audit_head() begin with it.
-
 create function audit.require_auditor(function_name text) returns identity.identity
 language plpgsql stable set search_path = '' as $$
 declare

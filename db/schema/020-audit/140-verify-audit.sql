@@ -1,5 +1,4 @@
 -- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
-
 create type public.audit_verification as (
   ok boolean, seals bigint, rows bigint, unsealed bigint, archived bigint, broken_seal bigint, broken_row uuid, reason text,
   head text, last_seal bigint, is_complete boolean);
@@ -49,8 +48,7 @@ begin
   )
   select
     count(*) filter (where p.audit_id is not null and (only_tenant is null or p.tenant_id = only_tenant)),
-    count(*) filter (where p.audit_id is null),
-    count(*) filter (where s.audit_id is null),
+    count(*) filter (where p.audit_id is null), count(*) filter (where s.audit_id is null),
     (array_agg(s.audit_id order by s.position) filter (where p.hash <> s.hash))[1],
     (array_agg(s.audit_id order by s.position) filter (where p.audit_id is null))[1],
     (array_agg(p.audit_id order by p.audit_id) filter (where s.audit_id is null))[1]
@@ -82,8 +80,7 @@ begin
 end $$;
 comment on function audit.audit_seal_problem is 'Compares a seal with its hash and rows; reason is null if both are right.';
 
--- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
--- that is broken.
+-- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first that is broken.
 create function public.verify_audit(
   "from" timestamptz default null, "to" timestamptz default null, head text default null, after_seal bigint default null,
   max_rows bigint default null) returns public.audit_verification

@@ -1,5 +1,4 @@
 -- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
-
 create type public.audit_head as (hash text, sealed_at timestamptz);
 call identity.describe('public.audit_head', 'The newest seal.
   hash: Hash of the seal, in hexadecimal.

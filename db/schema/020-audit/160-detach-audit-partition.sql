@@ -1,6 +1,5 @@
 -- Takes a month that is over out of audit_log, for a superuser to dump and drop. Operators call it in psql or
 -- GraphQL. It counts the rows of each seal first, and lists the month before it detaches it.
-
 create function public.detach_audit_partition(month date) returns public.audit_archives
 language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s' as $$
 declare

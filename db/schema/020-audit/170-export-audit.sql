@@ -1,6 +1,5 @@
 -- Reads audit_log page by page, and audits each page. Admins call export_audit() in psql or GraphQL, or run
 -- `l9-memory audit export`.
-
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
 call identity.describe('public.audit_page', 'A page of the audit log.
   rows: Rows as JSON objects, in order of time, with their transaction (xid).

@@ -1,5 +1,4 @@
 -- Requires an administrator and says what it may change and grant. The functions of administrators begin with these.
-
 create type administration.administrator as (
   target_tenant_id uuid, own_tenant_id uuid, caller text, org_id uuid, user_id uuid, is_operator boolean, readable_scopes text[],
   writable_scopes text[], projects text[], can_clean_up boolean);
@@ -11,8 +10,7 @@ return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage')
 comment on function administration.is_owner is 'True if the session has the rights of l9_owner (a DBA in psql); false for every '
   'other role, even inside a function that runs as the owner.';
 
--- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants
--- what it has.
+-- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants what it has.
 create function administration.require_administrator(tenant_id uuid) returns administration.administrator
 language plpgsql stable set search_path = '' as $$
 declare

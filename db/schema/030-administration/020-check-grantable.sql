@@ -1,6 +1,5 @@
 -- Checks of what administrators grant: scopes, projects, rights and limits of calls. register_actor(),
 -- create_api_key() and the functions that deactivate something call them.
-
 create function administration.check_grantable(
   admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[],
   can_clean_up boolean) returns void

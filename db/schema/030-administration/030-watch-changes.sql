@@ -1,6 +1,5 @@
 -- Triggers that audit each change of tenants, orgs, users, scopes, actors and keys, and tell the running gateways to
 -- reload. Tables of settings use tg__audit_identity(), too.
-
 create function administration.tg__audit_identity() returns trigger
 language plpgsql set search_path = '' as $$
 declare

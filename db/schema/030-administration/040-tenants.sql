@@ -1,5 +1,4 @@
 -- Creates tenants and switches them off and on. Operators call these functions in psql or GraphQL.
-
 create function public.create_tenant(name text) returns public.tenants
 language plpgsql volatile security definer set search_path = '' as $$
 declare

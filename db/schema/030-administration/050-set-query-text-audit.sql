@@ -1,5 +1,4 @@
 -- Sets whether a tenant keeps the texts of its searches. Admins call it in psql or GraphQL.
-
 create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null) returns public.tenants
 language plpgsql volatile security definer set search_path = '' as $$
 declare

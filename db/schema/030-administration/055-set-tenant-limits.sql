@@ -1,5 +1,4 @@
 -- Limits how often all callers of a tenant together can call. Operators call it in psql or GraphQL.
-
 create function public.set_tenant_limits(
   reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null)
 returns public.tenants

@@ -1,5 +1,4 @@
 -- Registers orgs of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
-
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null) returns public.orgs
 language plpgsql volatile security definer set search_path = '' as $$
 declare

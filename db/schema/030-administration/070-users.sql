@@ -1,5 +1,4 @@
 -- Registers users of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
-
 create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
 returns public.users
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,5 +1,4 @@
 -- Registers scopes of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
-
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes

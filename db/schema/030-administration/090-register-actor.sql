@@ -1,6 +1,5 @@
 -- Registers an actor or changes one. Admins call it in psql or GraphQL, and `l9-memory db platform-admin` for the
 -- first operator. The row as it should be is put together first, then checked as a whole, then written.
-
 create function public.register_actor(
   caller text, creator text default null, source text default null, agent text default null, role text default null,
   readable_scopes text[] default null, writable_scopes text[] default null, can_clean_up boolean default null,

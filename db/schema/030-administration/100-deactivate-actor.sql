@@ -1,5 +1,4 @@
 -- Switches actors off and on. Admins call these functions in psql or GraphQL.
-
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean) returns public.actors
 language plpgsql volatile set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- Makes every session of a database login act as one actor, for people and programs that connect without the gateway.
 -- Operators call it in psql or GraphQL.
-
 create function public.bind_login(caller text, login text, tenant_id uuid default null) returns public.actors
 language plpgsql volatile security definer set search_path = '' as $$
 declare

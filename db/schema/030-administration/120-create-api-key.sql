@@ -1,6 +1,5 @@
 -- Creates API keys of actors. Admins call create_api_key() in psql or GraphQL; revoke_api_key() shares the check of
 -- what they may grant.
-
 create type public.new_api_key as (api_key text, key_id uuid, name text, caller text, expires_at timestamptz);
 call identity.describe('public.new_api_key', 'An API key that was just created.
   api_key: The key. It is returned only once, here.

@@ -1,5 +1,4 @@
 -- Revokes an API key. Admins call it in psql or GraphQL.
-
 create function public.revoke_api_key(key_id uuid) returns public.api_keys
 language plpgsql volatile security definer set search_path = '' as $$
 declare

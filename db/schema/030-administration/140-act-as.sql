@@ -1,6 +1,5 @@
 -- Makes a transaction in psql act as a caller. People and scripts call act_as() after `set local role`; GraphQL does
 -- not offer it.
-
 create function administration.explain_refusal(tenant_id uuid, caller text) returns text
 language sql stable security definer set search_path = ''
 return case
@@ -16,8 +15,7 @@ end;
 comment on function administration.explain_refusal is 'Explains why act_as() gives no identity. Definer: reads actors, and '
   'reveals them only to sessions whose claims are trusted.';
 
--- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
--- identity.
+-- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an identity.
 create function public.act_as(
   caller text, tenant_id uuid default null, org_id uuid default null, user_id uuid default null, projects text[] default null,
   scopes text[] default null) returns text

@@ -1,5 +1,4 @@
 -- All identities that the gateway can accept, in one document. The gateway loads it as l9_worker and keeps it.
-
 create function administration.identity_directory() returns jsonb language sql stable security definer set search_path = ''
 return pg_catalog.jsonb_build_object(
   'actors', (

@@ -1,5 +1,4 @@
--- Where several gateways count the calls of a minute together (RATE_LIMIT_STORE=database). Only gateways read and
--- write it.
+-- Where several gateways count the calls of a minute together (RATE_LIMIT_STORE=database). Only gateways read and write it.
 
 -- The layout that rate-limiter-flexible writes. What a crash loses is counted again within a minute.
 create unlogged table administration.call_counts (

@@ -1,6 +1,5 @@
 -- What the metrics of the gateway tell of the page cache and of the sizes of tables. The gateway calls both functions
 -- as l9_worker.
-
 create function administration.block_reads() returns table (kind text, from_cache bigint, from_disk bigint)
 language sql stable security definer set search_path = ''
 begin atomic

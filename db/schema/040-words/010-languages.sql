@@ -1,12 +1,10 @@
 -- The languages of memories and the configuration of PostgreSQL for each. Triggers, settings and searches ask which
 -- there are, and parse() asks for the configuration.
-
 create function words.languages() returns text[] language sql immutable parallel safe
 return array[
   'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french', 'german',
   'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian',
-  'russian',
-  'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
+  'russian', 'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
 comment on function words.languages is 'Those that PostgreSQL has a stemmer for, and none, which keeps every word as it is.';
 
 create function words.text_config(language text) returns regconfig

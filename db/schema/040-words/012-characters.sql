@@ -1,6 +1,5 @@
 -- What characters are for words: those that nobody sees, those that separate words, and those that are words of their own. They
 -- are told by their code points alone, so that the result does not depend on the database's locale.
-
 create function words.invisible_characters() returns text
 language sql immutable parallel safe
 -- Soft hyphen; grapheme joiner; marks of direction; vowel separators and selectors of Mongolian; zero-width space, non-joiner

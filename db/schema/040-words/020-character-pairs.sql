@@ -1,6 +1,4 @@
--- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other
--- words.
-
+-- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other words.
 create function words.unspaced_characters() returns text
 language sql immutable parallel safe
 -- Thai, Lao, Myanmar, Khmer; the iteration mark and zero of Han; Hiragana, Katakana; Han; Hangul.

@@ -1,6 +1,4 @@
--- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words
--- match.
-
+-- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words match.
 create function words.stems(content text, language text) returns tsvector
 language plpgsql immutable parallel safe set search_path = '' as $$
 declare

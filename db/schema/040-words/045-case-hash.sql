@@ -1,6 +1,5 @@
 -- What case and indentation mean in a text: commands, identifiers, paths and code. packets.text_identity() and
 -- kinds.identity_of() call it, so that "grep -v" and "grep -V" are two memories while prose is compared in any case.
-
 create function words.telling_case() returns text language sql immutable parallel safe
 return
   -- Options of commands, variables, escapes of regular expressions, assignments.

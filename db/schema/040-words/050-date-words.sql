@@ -1,6 +1,5 @@
 -- The words of a date, so that a query for a day or month finds a memory. of_memory() and the trigger that sets
 -- packet_store.words call date_words().
-
 create function words.date_words(event_time timestamptz) returns tsvector
 language sql immutable parallel safe strict set search_path = ''
 return case when pg_catalog.isfinite(event_time) then (

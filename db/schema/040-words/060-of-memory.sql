@@ -1,6 +1,5 @@
 -- The words by which a memory is found. The trigger that sets packet_store.words calls of_memory(), as do searches
 -- that look at earlier versions.
-
 create function words.max_piece_characters() returns integer language sql immutable parallel safe return 8192;
 comment on function words.max_piece_characters is 'How many characters are parsed at once, to fit into one tsvector.';
 
@@ -10,8 +9,7 @@ comment on function words.max_lexemes is 'With so many words, a content''s rest 
 create function words.max_word_bytes() returns integer language sql immutable parallel safe return 2000;
 comment on function words.max_word_bytes is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
 
--- A long content is parsed in pieces, cut at white space, because the words of all of it may not fit into one
--- tsvector.
+-- A long content is parsed in pieces, cut at white space, because the words of all of it may not fit into one tsvector.
 create function words.of_content(content text, language text) returns tsvector
 language plpgsql immutable parallel safe set search_path = ''
 -- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.

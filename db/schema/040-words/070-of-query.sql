@@ -1,6 +1,5 @@
 -- The words of a query, in the form that the words of memories have. Searches, suggestions and the search for
 -- near-duplicates call of_query_in().
-
 create function words.of_query(query text, language text) returns text[]
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 return array(

@@ -1,6 +1,5 @@
 -- What the BM25 indexes of packet_store hold: hashes of words in place of the words. The indexes and walk_words()
 -- call index_text(), a generated column calls length().
-
 create function words.index_token(lexeme text) returns text
 language sql immutable parallel safe strict
 -- Without a search_path the call is inlined.

@@ -1,5 +1,4 @@
 -- Guesses the language of a text. The trigger that chooses the language of a memory calls detect_language().
-
 create function words.script_of(language text) returns text language sql immutable parallel safe
 return case language
   when 'arabic' then '[\u0600-\u06ff]'

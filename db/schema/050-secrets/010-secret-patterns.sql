@@ -1,6 +1,5 @@
 -- The patterns by which secrets are found: built-in ones, and those that register_secret_pattern() adds for a tenant.
 -- find_in_text() and redact_text() compare texts with them.
-
 create function secrets.max_expression_bytes() returns integer language sql immutable parallel safe return 2000;
 comment on function secrets.max_expression_bytes is 'The longest regular expression of a tenant''s pattern, in bytes.';
 

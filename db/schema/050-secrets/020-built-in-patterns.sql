@@ -1,6 +1,5 @@
 -- The built-in patterns for secrets, and the regular expressions that several of them share. The quick tests are made
 -- from these rows.
-
 create function secrets.names_of_secrets() returns text language sql immutable parallel safe
 return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential'
   '|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';

@@ -1,6 +1,5 @@
 -- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
 -- in texts and documents call passes() for each match.
-
 create function secrets.is_placeholder(value text) returns boolean
 language sql immutable parallel safe
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.

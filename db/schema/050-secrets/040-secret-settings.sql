@@ -1,5 +1,4 @@
 -- What a tenant does with a secret in a write. set_secret_settings() writes the row, and the guard reads it.
-
 create table public.secret_settings (
   tenant_id uuid primary key references public.tenants,
   on_secret text not null default 'refuse',

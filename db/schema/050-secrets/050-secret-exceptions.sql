@@ -1,6 +1,5 @@
 -- Texts that a tenant knows to be harmless. register_secret_exception() writes them, and is_excepted() compares
 -- findings with them.
-
 create table public.secret_exceptions (
   exception_id uuid primary key default uuidv7(),
   tenant_id uuid not null references public.tenants,

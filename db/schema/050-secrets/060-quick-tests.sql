@@ -1,6 +1,4 @@
--- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any
--- pattern is tried.
-
+-- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any pattern is tried.
 create function secrets.any_of(keywords text[]) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
@@ -83,8 +81,7 @@ $body$ $sql$,
      from public.secret_patterns p
      where p.severity = 'credential' and p.hint in (
        secrets.long_words(), secrets.bare_tokens(), secrets.bare_hexadecimal_tokens())),
-    secrets.test_of_hint(secrets.words_of_40()),
-    secrets.cut_token(),
+    secrets.test_of_hint(secrets.words_of_40()), secrets.cut_token(),
     concat_ws(E'\n    or ',
       secrets.has_word('pass', 'pw') || format(' and (%s or %s or %s)', named, password, columns),
       secrets.has_word('secret', 'token', 'credential', 'key')
@@ -98,8 +95,7 @@ $body$ $sql$,
       '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word(
         'sqlplus', 'wpa_passphrase', 'rabbitmqctl', 'machine', ':5432:', ':5433:', ':6432:', ':*:') || ') and '
         || secrets.test_of_hint(secrets.command_lines())),
-    secrets.disguises(), password || ' or ' || columns,
-    '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
+    secrets.disguises(), password || ' or ' || columns, '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
 end $$;
 comment on function secrets.any_keyword is 'A regular expression that matches any keyword of the built-in patterns.';
 comment on function secrets.may_hold_credential is 'True if a text may match a built-in pattern for credentials, which few do.';

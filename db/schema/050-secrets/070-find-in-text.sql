@@ -1,6 +1,5 @@
 -- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
 -- find_in_text() or redact_text().
-
 create function secrets.in_group(expression text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Flags such as (?i) must stay at the beginning.
@@ -170,8 +169,7 @@ end $$;
 comment on function secrets.find_of_pattern is 'The secrets of one pattern in a text: all, or the first most, where the rest '
   'then ends. flags: of regexp_matches(). Raises L9LIM if first ones are sought among more than max_likenesses() false matches.';
 
--- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
--- their words.
+-- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to their words.
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
 language plpgsql stable set search_path = '' as $$

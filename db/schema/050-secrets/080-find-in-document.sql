@@ -1,6 +1,5 @@
 -- Finds or replaces the secrets of a JSON document at any depth. The guard, archives of sessions, the scan of stored
 -- rows and the audit log call these functions.
-
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql stable set search_path = '' as $$
@@ -50,8 +49,7 @@ return '$' || coalesce((
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
 comment on function secrets.path_of is 'A value''s path: .key for a member, * for a key itself, [place] for an element.';
 
--- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
--- tests.
+-- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick tests.
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql stable set search_path = '' as $$

@@ -1,6 +1,4 @@
--- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
--- GraphQL.
-
+-- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or GraphQL.
 create type public.secret_finding as (
   pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 call identity.describe('public.secret_finding', 'A secret that was found in a text, without the text.

@@ -1,6 +1,5 @@
 -- Refuses, redacts or audits secrets in what callers write. guard_table() gives a table the trigger for it; functions
 -- for saves and documents call check_texts(), refuse_in() and as_stored().
-
 create function secrets.raise_secret(
   path text, pattern text, place integer, line integer default 1, "column" integer default null) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -171,8 +170,7 @@ begin
       end if;
       return new;
     end
-    $body$ $sql$,
-    name,
+    $body$ $sql$, name,
     (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ')
       from unnest(all_columns) as c),
     (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ')

@@ -1,5 +1,4 @@
 -- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
-
 create function secrets.tg_audit_query_texts__redact() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin

@@ -1,6 +1,4 @@
--- Sets what a tenant takes for a secret and what it does with one. Admins call the public functions in psql or
--- GraphQL.
-
+-- Sets what a tenant takes for a secret and what it does with one. Admins call the public functions in psql or GraphQL.
 create function public.set_secret_settings(
   on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
 returns public.secret_settings

@@ -1,5 +1,4 @@
 -- Replaces secrets in documents: audit.as_kept() calls it for what a caller named, before an audit row is written.
-
 create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[]) returns jsonb
 language plpgsql stable parallel safe set search_path = '' as $$
 begin

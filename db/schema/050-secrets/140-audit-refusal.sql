@@ -1,6 +1,5 @@
 -- Audits a call that was refused or failed. The gateway calls audit_refusal() after the rollback, and memory_store()
 -- calls it for items that it refused.
-
 create function secrets.for_audit(name text) returns text language sql stable set search_path = ''
 return case
   when secrets.needs_look(name, secrets.own_test(identity.current_tenant_id()), false) then (secrets.redact_text(

@@ -1,5 +1,4 @@
 -- Audits what one GraphQL request read. The gateway calls it before it sends the answer.
-
 create function audit.audit_graphql_read(
   operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,6 +1,5 @@
 -- The kinds of memories that have rules. register_memory_kind() writes a tenant's own; triggers and saves read the
 -- rules with rules_of().
-
 create table public.memory_kinds (
   kind_id uuid primary key default uuidv7(),
   tenant_id uuid references public.tenants,

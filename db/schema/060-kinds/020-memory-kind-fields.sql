@@ -1,6 +1,4 @@
--- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
--- read.
-
+-- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers read.
 create function kinds.field_types() returns text[] language sql immutable parallel safe
 return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]', 'object', 'object[]'];
 comment on function kinds.field_types is 'The types that a field of a kind can have.';

@@ -1,6 +1,4 @@
--- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
--- check_fields().
-
+-- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls check_fields().
 create function kinds.field_time(value jsonb, ends_day boolean default false) returns timestamptz
 language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC' as $$
 declare
@@ -64,8 +62,7 @@ begin
   end if;
 end $$;
 
--- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in
--- one pass.
+-- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in one pass.
 create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb) returns void
 language plpgsql stable parallel safe set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- What follows from the fields of a memory by the rules of its kind: content, identity, archiving and expiry. The
 -- trigger apply_kind of packet_store and the functions that save call these.
-
 create function kinds.as_text(value jsonb, parts jsonb default null) returns text
 language sql immutable parallel safe set search_path = ''
 return case pg_catalog.jsonb_typeof(value)

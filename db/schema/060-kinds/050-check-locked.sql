@@ -1,6 +1,5 @@
 -- Refuses changes of what a kind has locked, such as the text of an accepted decision. Triggers of packet_store and
 -- store_body() call these functions.
-
 create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb) returns void
 language plpgsql stable parallel safe set search_path = '' as $$
 declare

@@ -1,6 +1,4 @@
--- The rules of a kind, for triggers and for functions that save; and the built-in kinds, for the tools that the
--- gateway lists.
-
+-- The rules of a kind, for triggers and for functions that save; and the built-in kinds, for the tools that the gateway lists.
 create function kinds.rules_of(kind text, tenant_id uuid) returns jsonb
 language sql stable parallel safe security definer set search_path = ''
 return (

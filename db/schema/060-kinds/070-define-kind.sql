@@ -1,6 +1,5 @@
 -- Writes the fields of a kind and computes its rules. The migration calls define_fields() for the built-in kinds, and
 -- register_memory_kind() for those of tenants.
-
 create function kinds.max_kinds() returns integer language sql immutable parallel safe return 100;
 
 create function kinds.max_fields() returns integer language sql immutable parallel safe return 64;
@@ -25,8 +24,7 @@ begin atomic
     'identity', to_jsonb(k.identity_fields), 'identity_ends_when', k.identity_ends_when,
     'locked_when', k.locked_when, 'locked_fields', to_jsonb(k.locked_fields), 'allowed_when_locked', k.allowed_when_locked,
     'when_locked', k.when_locked, 'part_of_kind', k.part_of_kind, 'part_of_field', k.part_of_field,
-    'stands_beside', k.stands_beside,
-    'supersedes', array_agg(f.field) @> '{status,supersedes,superseded_by}',
+    'stands_beside', k.stands_beside, 'supersedes', array_agg(f.field) @> '{status,supersedes,superseded_by}',
     'archived', case when k.archived_from is not null then jsonb_build_object(
       'from', k.archived_from, 'seconds', extract(epoch from k.archived_after)) end,
     'expires', case when k.expires_from is not null then jsonb_build_object(

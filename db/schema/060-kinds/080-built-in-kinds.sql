@@ -1,6 +1,4 @@
--- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the
--- end.
-
+-- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the end.
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
 language plpgsql set search_path = '' as $$
 declare

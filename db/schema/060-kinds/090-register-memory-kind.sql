@@ -1,6 +1,4 @@
--- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql
--- or GraphQL.
-
+-- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql or GraphQL.
 create function kinds.check_new_parts(field text, type text, parts jsonb) returns void
 language plpgsql immutable set search_path = '' as $$
 begin
@@ -17,8 +15,7 @@ begin
     or (select count(*) <> count(distinct p ->> 'field') from jsonb_array_elements(parts) as p) then
     perform identity.raise_error('L9VAL', format(
       'fields: parts of %s must be a list of 1 to %s objects with field, type (one of %s) and is_required, each field once, '
-      'and its own type object or object[]',
-      field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')));
+      'and its own type object or object[]', field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')));
   end if;
 end $$;
 comment on function kinds.check_new_parts is 'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
@@ -97,8 +94,7 @@ begin
 end $$;
 comment on function kinds.check_new_fields is 'The names of new fields. Raises L9VAL or L9LIM for what a kind can''t have.';
 
--- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
--- define_fields().
+-- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to define_fields().
 create function public.register_memory_kind(
   kind text, purpose text, fields jsonb, title_field text default null, text_fields text[] default '{}',
   identity_fields text[] default '{}', identity_ends_when jsonb default null, locked_when jsonb default null,

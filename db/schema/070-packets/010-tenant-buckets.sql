@@ -1,7 +1,6 @@
 -- A ranked index scan (BM25, HNSW) has to skip the rows of other tenants. Tenants are therefore hashed into 16 partial
 -- indexes, and a search scans that of its own tenant. More would slow planning, which examines each. The embedded engine
 -- practically always has one tenant, so it uses one.
-
 create function packets.is_embedded_engine() returns boolean language sql immutable parallel safe set search_path = ''
 return pg_catalog.version() like '%wasm%';
 comment on function packets.is_embedded_engine is 'True in WebAssembly, where half-precision vectors are slow to index.';

@@ -1,6 +1,5 @@
 -- Tells whether a background job saves a memory. The conditions of triggers of packet_store call it, because a job
 -- has no identity that they could stamp or check.
-
 create function packets.is_job_writing() returns boolean language sql stable parallel safe set search_path = ''
 return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
 comment on function packets.is_job_writing is 'True if a background job, which has no identity, saves a memory: the statement '

@@ -1,5 +1,4 @@
 -- The limits of a memory, each in one place. No search_path is set, so that calls are inlined as constants.
-
 create function packets.max_content_bytes() returns integer language sql immutable parallel safe return 1048576;
 create function packets.max_envelope_bytes() returns integer language sql immutable parallel safe return 262144;
 create function packets.max_metadata_bytes() returns integer language sql immutable parallel safe return 65536;

@@ -1,6 +1,5 @@
 -- Conditions on the structured fields of envelopes. They are compiled to values, a path and ranges of times, and never to SQL, so
 -- that functions of other roles can apply them too.
-
 create type packets.time_condition as (path jsonpath, range tstzrange);
 comment on type packets.time_condition is 'Some time at this path lies in this range.';
 

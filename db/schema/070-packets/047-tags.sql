@@ -1,5 +1,4 @@
 -- How tags are written and compared: normalise() keeps the clean form of each, searches compare the keys.
-
 create function packets.clean_tag(tag text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(pg_catalog.normalize(tag, 'NFC'), '^[\s\u00a0\u3000]+|[\s\u00a0\u3000]+$', '', 'g');
 comment on function packets.clean_tag is 'A tag as it is stored: in NFC, without white space around it.';

@@ -1,6 +1,4 @@
--- The hash by which two contents count as the same. Triggers of packet_store store it, and saves look for duplicates
--- by it.
-
+-- The hash by which two contents count as the same. Triggers of packet_store store it, and saves look for duplicates by it.
 create function packets.content_hash(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
 return (
   select pg_catalog.sha256(pg_catalog.convert_to(

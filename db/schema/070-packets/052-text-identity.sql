@@ -1,6 +1,5 @@
 -- What makes two texts the same: the words of a text in any case, and what case and indentation mean in it. All that asks
 -- whether a memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
-
 create function packets.identity_of_hash(content_hash bytea, content text) returns bytea
 language sql immutable parallel safe strict set search_path = ''
 return (

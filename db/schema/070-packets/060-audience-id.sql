@@ -1,6 +1,4 @@
--- The hash of who can read a row. Facts, relationships, the world model and the counts of words are kept for each
--- audience.
-
+-- The hash of who can read a row. Facts, relationships, the world model and the counts of words are kept for each audience.
 create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text) returns uuid
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(

@@ -1,6 +1,5 @@
 -- The fields by which somebody vouches for a memory. They belong to the text that they were given for, and name nobody but the
 -- writer. The triggers of packet_store call these functions for the envelope and the metadata.
-
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
 return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at',
   'verified_by'];

@@ -1,6 +1,5 @@
 -- Who said what a memory says. The generated column packet_store.speaker calls speaker_of(), and save_memory()
 -- compares turns of conversations by it.
-
 create function packets.words_before_a_colon() returns text[] language sql immutable parallel safe
 return array[
   'a', 'action', 'attention', 'cc', 'caution', 'conclusion', 'data', 'date', 'details', 'e.g.', 'edit', 'error', 'example',

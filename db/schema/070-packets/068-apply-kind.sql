@@ -1,5 +1,4 @@
 -- Applies the rules of a kind to a memory that is written: its fields and locks, content, title, identity, archiving and expiry.
-
 create function packets.own_identity(identity_hash bytea, creator text) returns bytea language sql immutable parallel safe
 return sha256(identity_hash || convert_to(creator, 'UTF8'));
 comment on function packets.own_identity is 'The identity of a memory that stands beside another writer''s of the same identity.';

@@ -1,6 +1,4 @@
--- The trigger _100_normalise of packet_store, which cleans what is written and enforces limits with errors that name
--- the field.
-
+-- The trigger _100_normalise of packet_store, which cleans what is written and enforces limits with errors that name the field.
 create function packets.with_trimmed_speaker(metadata jsonb) returns jsonb
 language plpgsql stable set search_path = '' as $$
 declare
@@ -17,8 +15,7 @@ begin
 end $$;
 comment on function packets.with_trimmed_speaker is 'The metadata with the speaker trimmed. Raises L9VAL if it is no name.';
 
--- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
--- reach.
+-- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not reach.
 create function packets.tg_packet_store__normalise() returns trigger
 language plpgsql set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
 -- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
-
 create type packets.writer as (me identity.identity, max_importance real, has_projects boolean);
 comment on type packets.writer is 'The caller that writes a memory, the importance that it may give, and whether the memory''s '
   'scope belongs to projects.';
@@ -60,8 +59,7 @@ begin
   end if;
   new.updated_at := clock_timestamp();
   if tg_op = 'UPDATE' then
-    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's
-    -- bookkeeping.
+    -- updated_at must move even if the clock is coarse or went back, because it distinguishes a change from a job's bookkeeping.
     new.updated_at := greatest(new.updated_at, old.updated_at + interval '1 microsecond');
     if client_metadata ?| packets.attesting_fields() then
       client_metadata := packets.keep_attestations(client_metadata, old.metadata, packets.has_other_writer(old, me)

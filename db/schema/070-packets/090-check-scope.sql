@@ -1,6 +1,5 @@
 -- The scope, project and branch that a caller may write. The trigger of packet_store that stamps calls check_place(), and
 -- functions that write call check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
-
 create function packets.scope_has_projects(scope text) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return (
@@ -37,8 +36,7 @@ create function packets.check_place(me identity.identity, has_projects boolean, 
 returns void
 language plpgsql immutable set search_path = '' as $$
 begin
-  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
-  -- them apart.
+  -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell them apart.
   if scope is null or scope <> all (me.writable_scopes) then
     perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')));
   elsif has_projects and project_id is null then

@@ -1,6 +1,4 @@
--- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read
--- the child.
-
+-- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read the child.
 create function packets.is_scope_within(narrow text, wide text) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return narrow = wide or (

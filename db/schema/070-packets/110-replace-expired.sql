@@ -1,6 +1,4 @@
--- The trigger _450_replace_expired of packet_store: an expired memory does not keep one that is the same from being
--- saved.
-
+-- The trigger _450_replace_expired of packet_store: an expired memory does not keep one that is the same from being saved.
 create function packets.tg_packet_store__replace_expired() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare

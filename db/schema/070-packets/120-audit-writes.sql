@@ -1,6 +1,5 @@
 -- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
 -- audit. The trigger that keeps versions audits changes.
-
 create function packets.tg_packet_store__audit() returns trigger
 language plpgsql security definer set search_path = ''
 -- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.

@@ -1,6 +1,5 @@
 -- The table of memories, with its indexes, policies and triggers. Callers read it, and write it through save_memory()
 -- and its neighbours or by themselves: the policies and triggers apply either way.
-
 create table public.packet_store (
   packet_id uuid primary key default uuidv7(),
   packet_type text not null default 'note',
@@ -89,8 +88,7 @@ alter table public.packet_store
   alter column speaker set statistics 0, alter column text_creator set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
   alter column words set statistics 0, alter column word_count set statistics 0, alter column branch set statistics 0;
--- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row
--- first.
+-- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row first.
 alter table public.packet_store alter column words set storage main;
 do $$
 begin
@@ -207,8 +205,7 @@ create index packet_store_parts_idx on public.packet_store (part_of) where part_
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
 comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
--- There is no GIN index on tags or envelope: their operators are not leakproof, so row-level security would prevent its
--- use.
+-- There is no GIN index on tags or envelope: their operators are not leakproof, so row-level security would prevent its use.
 
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
@@ -228,8 +225,7 @@ create policy worker_access on public.packet_store to l9_worker using (true);
 do $$
 begin
   execute format('create policy word_search on public.packet_store for select to l9_searcher
-    using ((ttl is null or ttl > now()) and %s)',
-    identity.searcher_condition('packet_store'));
+    using ((ttl is null or ttl > now()) and %s)', identity.searcher_condition('packet_store'));
 end $$;
 create policy definer_functions on public.packet_store for select to l9_owner using (ttl <= now());
 create policy definer_locks on public.packet_store for update to l9_owner using (ttl <= now()) with check (false);

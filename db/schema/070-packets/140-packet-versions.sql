@@ -1,6 +1,4 @@
--- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read
--- them.
-
+-- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read them.
 create table public.packet_versions (
   packet_id uuid not null references public.packet_store on delete cascade,
   version_id uuid not null default uuidv7(),
@@ -132,8 +130,7 @@ begin
   -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
   cross join lateral (
     select coalesce(
-      (select v.valid_until from public.packet_versions v
-       where v.packet_id = o.packet_id order by v.version_id desc limit 1),
+      (select v.valid_until from public.packet_versions v where v.packet_id = o.packet_id order by v.version_id desc limit 1),
       o.created_at) as valid_from
   ) previous
   where n.updated_at is distinct from o.updated_at

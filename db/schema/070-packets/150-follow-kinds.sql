@@ -1,6 +1,5 @@
 -- Triggers of packet_store for memories that depend on each other by their kind: a part follows its whole, and a
 -- memory that supersedes another one marks it.
-
 create function packets.tg_packet_store__check_part() returns trigger
 language plpgsql set search_path = '' as $$
 declare
@@ -96,8 +95,7 @@ create trigger _600_move_parts after update of scope, project_id, branch, ttl, e
       is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
   execute function packets.tg_packet_store__move_parts();
 
--- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its
--- status.
+-- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its status.
 create function packets.tg_packet_store__supersede() returns trigger
 language plpgsql set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- How often words occur among the memories of one audience: of one tenant, org, user, project and scope. Rows of an audience are
 -- visible to the same callers, so the sum over the audiences of a caller depends on nothing that it cannot read.
-
 create table ranking.audiences (
   audience_id uuid primary key,
   tenant_id uuid not null references public.tenants,
@@ -77,8 +76,7 @@ begin atomic
 end;
 comment on function ranking.stale_audiences is 'Audiences of 100 memories or more that changed by a tenth since counted.';
 
--- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
--- memories.
+-- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest memories.
 create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text, memories bigint)
 returns void
 language plpgsql volatile set search_path = '' set enable_seqscan = off set max_parallel_workers_per_gather = 0 as $$

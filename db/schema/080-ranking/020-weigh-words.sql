@@ -1,6 +1,5 @@
 -- How much each word of a query tells, by how rare it is among the memories that the caller may read. Searches and
 -- the search for near-duplicates call weigh_words().
-
 create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
 comment on type ranking.word_weights is 'How much each word of a query tells: its inverse document frequency among memories that '
   'the caller may read; their average length in different words, and their number: as it was when they were last counted or, '

@@ -1,6 +1,5 @@
 -- Finds memories by weighed words, through the BM25 indexes. Searches, suggestions and the search for near-duplicates
 -- call find_by_words().
-
 create type ranking.word_filter as (
   scopes text[], project_id text, is_exact_place boolean, org_id uuid, user_id uuid, kinds text[], tag_keys text[],
   has_every_tag boolean, since timestamptz, until timestamptz, thread_id text, creator text, excluded_packet_id uuid,
@@ -183,8 +182,7 @@ comment on function ranking.walk_words is 'The memories of a bucket of tenants w
 grant execute on function ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query,
   ranking.occurrences, ranking.saturation to l9_searcher;
 
--- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are
--- returned.
+-- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are returned.
 create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns uuid[]
 language plpgsql stable security definer set search_path = '' as $$
@@ -208,9 +206,7 @@ begin
     answer.ids := answer.ids || part.ids;
     answer.scores := answer.scores || part.scores;
   end loop;
-  return array(
-    select f.id from unnest(answer.ids, answer.scores) as f (id, score)
-    order by f.score desc, f.id desc limit wanted);
+  return array(select f.id from unnest(answer.ids, answer.scores) as f (id, score) order by f.score desc, f.id desc limit wanted);
 end $$;
 comment on function ranking.find_by_words is 'The memories that the caller may read and that match the filter, with the highest '
   'scores for these words, weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller '

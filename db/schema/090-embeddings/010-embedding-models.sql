@@ -1,6 +1,5 @@
 -- The embedding models, and which of them serves. Functions for jobs change their state; searches compare vectors of
 -- the model that serves.
-
 create function embeddings.max_dimensions() returns integer language sql immutable parallel safe return 1536;
 comment on function embeddings.max_dimensions is 'Dimensions of every vector; smaller models'' are padded with zeros.';
 

@@ -1,6 +1,4 @@
--- The queue of memories that wait for their vectors. Triggers of packet_store fill it, and the embedding job works
--- through it.
-
+-- The queue of memories that wait for their vectors. Triggers of packet_store fill it, and the embedding job works through it.
 create table embeddings.pending_embeddings (
   packet_id uuid not null references public.packet_store on delete cascade,
   model text not null references public.embedding_models on delete cascade,

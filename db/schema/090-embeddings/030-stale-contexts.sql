@@ -1,5 +1,4 @@
 -- The queue of memories whose context must be made again. Triggers fill it, and the embedding job works through it.
-
 create table embeddings.stale_contexts (
   -- No foreign key: rows are inserted while memories are being deleted, and the job checks whether the memory still exists.
   packet_id uuid primary key

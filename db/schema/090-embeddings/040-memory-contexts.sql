@@ -1,6 +1,5 @@
 -- Each memory together with the end of its predecessor in the thread. The embedding job writes the contexts, and
 -- searches find answers by them.
-
 create table public.memory_contexts (
   context_id uuid primary key default uuidv7(),
   packet_id uuid not null unique references public.packet_store on delete cascade,

@@ -1,6 +1,4 @@
--- The vectors of memories. The embedding job writes them, and searches and the search for near-duplicates compare
--- them.
-
+-- The vectors of memories. The embedding job writes them, and searches and the search for near-duplicates compare them.
 create function embeddings.embedding_types() returns text[] language sql immutable parallel safe
 return array['content', 'context', 'reasoning'];
 comment on function embeddings.embedding_types is 'The types of texts that are embedded. Each has an index for each model.';

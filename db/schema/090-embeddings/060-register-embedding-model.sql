@@ -1,6 +1,5 @@
 -- Registers an embedding model, with its indexes and the functions that scan them. Gateways call
 -- register_embedding_model() when they start with a model or begin to change to one.
-
 create function embeddings.embedding_type_name(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('%s(%s)', embeddings.compared_vector_type(), dimensions);
@@ -92,8 +91,7 @@ begin atomic
 end;
 comment on function embeddings.default_relevance is 'A model''s first map from similarity to relevance: midpoint, slope.';
 
--- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
--- harm.
+-- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no harm.
 create function public.register_embedding_model(model text, dimensions integer) returns void
 language plpgsql volatile security definer set search_path = '' set client_min_messages = warning as $$
 declare
@@ -120,10 +118,8 @@ begin
     execute format(
       'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s)
        with (ef_construction = 200) where %s',
-      index.name,
-      embeddings.embedding_expression(dimensions),
-      case when packets.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end,
-      index.condition);
+      index.name, embeddings.embedding_expression(dimensions),
+      case when packets.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end, index.condition);
   end loop;
   perform embeddings.create_nearest_function(model, dimensions, t.kind)
   from unnest(embeddings.embedding_types()) as t (kind);

@@ -1,6 +1,5 @@
 -- The text of a reasoning trace that is embedded beside its content. lease_pending_embeddings() and the view
 -- semantic_memory return it, and store_reasoning() compares it.
-
 create function embeddings.reasoning_text(kind text, envelope jsonb) returns text
 language sql immutable parallel safe set search_path = ''
 return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (

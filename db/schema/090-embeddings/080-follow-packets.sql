@@ -1,5 +1,4 @@
 -- Triggers on packet_store that keep queues, vectors and contexts in step with the memories.
-
 create function embeddings.tg_packet_store__enqueue_embedding() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin

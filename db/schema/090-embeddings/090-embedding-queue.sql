@@ -1,6 +1,5 @@
 -- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
 -- open while a provider answers.
-
 create function embeddings.lease_pending_embeddings(
   model text, batch_size integer, lease interval, has_whole boolean default false) returns table (
   packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
@@ -37,8 +36,7 @@ begin atomic
   )
   update embeddings.pending_embeddings q
   set leased_until = null,
-    next_attempt_at = now() + delay,
-    last_error = left(error, 100),
+    next_attempt_at = now() + delay, last_error = left(error, 100),
     attempts = q.attempts + case when counts_as_attempt then 1 else 0 end
   from free f where q.packet_id = f.packet_id and q.model = postpone_embeddings.model;
 end;
@@ -94,8 +92,7 @@ begin atomic
   join public.packet_store p on p.packet_id = q.packet_id
   cross join identity.current_identity() me
   where q.packet_id = any (ids) and q.model = embeddings.serving_model()
-    and ((me).role = 'l9_platform_admin'
-      or identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope));
+    and ((me).role = 'l9_platform_admin' or identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope));
 end;
 comment on function embeddings.count_waiting is 'How many of these memories wait for their vectors of the serving model; those '
   'that the caller may not read do not count. Definer: it reads the queue, to which callers have no grant.';

@@ -1,7 +1,6 @@
 -- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows
 -- of a queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits
 -- for a lock only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
-
 create function embeddings.context_text(predecessor text, content text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);

@@ -1,5 +1,4 @@
 -- Functions that store vectors, called by the embedding job as l9_worker.
-
 create function embeddings.insert_vectors(
   packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
   chunk_ends integer[], first_chunk integer default 0) returns void

@@ -1,6 +1,5 @@
 -- How many memories the present change of the embedding model began with. `l9-memory reembed` and the metrics show
 -- its progress by it.
-
 create table embeddings.embedding_changes (
   model text primary key references public.embedding_models on delete cascade,
   began_at timestamptz not null default now(),

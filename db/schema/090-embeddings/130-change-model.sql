@@ -1,6 +1,5 @@
 -- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop
 -- anywhere.
-
 create function embeddings.adopt_embedding_model(model text, dimensions integer) returns text
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -68,8 +67,7 @@ end;
 comment on function embeddings.embedding_change is 'Progress of the model change. to_embed: all memories to embed; remaining: '
   'those that still wait; refused: those of them that failed. No row if no change is under way.';
 
--- Counts, under a lock, the memories that would no longer be found by meaning, and switches only if they are few
--- enough.
+-- Counts, under a lock, the memories that would no longer be found by meaning, and switches only if they are few enough.
 create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0) returns bigint
 language plpgsql volatile set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- Deletes the vectors, indexes and functions of an embedding model that no longer serves. A job of the gateway calls
 -- both functions, in small steps.
-
 create function embeddings.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
 returns table (dropped bigint, last_packet_id uuid)
 language sql volatile set search_path = ''

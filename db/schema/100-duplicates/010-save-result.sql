@@ -1,6 +1,4 @@
--- The types of the answer of a save. save_memory(), update_memory() and the functions that they call return a
--- save_result.
-
+-- The types of the answer of a save. save_memory(), update_memory() and the functions that they call return a save_result.
 create type public.similar_memory as (packet_id uuid, similarity real);
 call identity.describe('public.similar_memory', 'A memory that is a near-duplicate of another text.
   packet_id: The near-duplicate memory.

@@ -3,7 +3,6 @@
 -- end stands for any ending. Words after a | mean something else in another language (the German "sei", the Italian 6): they
 -- count only in a text of their own language, which is known by its marker words. Words of Chinese, Japanese and Korean have
 -- up to three characters.
-
 create table duplicates.telling_words (
   word text not null,
   language text not null,

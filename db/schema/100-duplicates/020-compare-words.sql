@@ -1,6 +1,5 @@
 -- Compares two texts by their words: how much they share, and whether what differs changes what they say. find_similar()
 -- calls compare_words() for each candidate.
-
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
 comment on function duplicates.max_parsed_chars is 'How many characters are parsed at once, to fit into one tsvector.';
 
@@ -72,8 +71,7 @@ return (
       else case when t.found[1] ~ '(^|[\s(=:])-$' then '-' else '' end
         || case when t.found[2] ~ '^[0-9]{1,3}(,[0-9]{3})+$' then pg_catalog.replace(t.found[2], ',', '') else t.found[2] end
     end,
-    t.found[2],
-    t.place = 1 or t.found[1] ~ '[.!?:;\n*#>|•(\[{"„“«]',
+    t.found[2], t.place = 1 or t.found[1] ~ '[.!?:;\n*#>|•(\[{"„“«]',
     t.found[1] ~ '(^|[\s`"''(])--?$',
     t.found[1] ~ '^ *$')::duplicates.used_word order by t.place)
   from pg_catalog.regexp_matches(duplicates.plain_text(content) collate pg_catalog.pg_c_utf8,

@@ -1,12 +1,10 @@
 -- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
-
 create function duplicates.similarity_threshold() returns real language sql immutable parallel safe set search_path = ''
 return 0.75;
 comment on function duplicates.similarity_threshold is 'The lowest similarity at which two memories count as near-duplicates. '
   'docs/explanation/duplicates.md lists the pairs it was judged on.';
 
--- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
--- meaning.
+-- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by meaning.
 create function duplicates.find_similar(
   content text, scope text, project_id text, branch text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
   content_vector extensions.vector default null, model text default null)

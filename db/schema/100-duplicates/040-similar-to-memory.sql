@@ -1,5 +1,4 @@
 -- Near-duplicates of a memory that was saved. The gateway calls it after a save with on_similar keep.
-
 create function duplicates.similar_to_memory(
   packet_id uuid, content_vector extensions.vector default null, model text default null) returns public.similar_memory[]
 language sql stable set search_path = ''

@@ -1,6 +1,5 @@
 -- Joins a save with a near-duplicate memory, where on_similar is merge: resolve_similar() calls it. The row as it
 -- should be is computed first and compared, so that a merge with nothing new writes nothing.
-
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
   envelope jsonb) returns public.save_result

@@ -1,6 +1,5 @@
 -- Finds near-duplicates of what save_memory() is to save, and skips or merges it where on_similar says so. A lock on
 -- the audience makes such saves wait for each other, so that two of the same text do not miss each other.
-
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[],
   ttl timestamptz, importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
@@ -28,8 +27,7 @@ begin
   perform packets.check_scope(scope, project_id);
 
   if on_similar <> 'keep' then
-    -- The lock is held until the end of the transaction. The following statements see what its previous holders
-    -- committed.
+    -- The lock is held until the end of the transaction. The following statements see what its previous holders committed.
     perform pg_advisory_xact_lock(hashtextextended(format('l9-memory similar %s %s',
       packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), kind), 0));
   end if;

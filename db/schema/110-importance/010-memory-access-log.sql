@@ -1,6 +1,4 @@
--- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it
--- says.
-
+-- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it says.
 create function importance.tg_memory_access_log__append_only() returns trigger
 language plpgsql set search_path = '' as $$
 begin

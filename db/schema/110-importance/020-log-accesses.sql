@@ -1,6 +1,4 @@
--- Writes the access log. Searches, get_memory(), get_document() and the functions that read facts call
--- log_accesses().
-
+-- Writes the access log. Searches, get_memory(), get_document() and the functions that read facts call log_accesses().
 create function importance.log_accesses(
   access_context text, target_ids uuid[], scopes text[], project_ids text[], relevance_scores real[] default null,
   audit_id uuid default null, target_type text default 'memory') returns uuid[]

@@ -1,6 +1,5 @@
 -- The hash of the text that a memory had at a time. Triggers and the roll-up job ask for it, because votes, readings
 -- and citations count only for the text that they were given for.
-
 create function importance.text_hash_at(packet_id uuid, at timestamptz) returns bytea
 language sql stable security definer set search_path = ''
 return coalesce(

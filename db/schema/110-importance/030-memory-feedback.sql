@@ -1,6 +1,5 @@
 -- The votes of agents on memories that they were shown. record_feedback() writes them with the rights of the caller,
 -- and the roll-up job counts them.
-
 create function importance.max_reason_bytes() returns integer language sql immutable parallel safe return 1000;
 comment on function importance.max_reason_bytes is 'The maximum size of the reason of feedback.';
 grant execute on function importance.max_reason_bytes to l9_agent, l9_admin;

@@ -1,6 +1,5 @@
 -- The operation record_feedback: an agent says whether a memory that it was shown was useful. The access is looked up
 -- under the policies of the caller, so that nobody votes on what it was not shown.
-
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
 language plpgsql volatile set search_path = '' as $$

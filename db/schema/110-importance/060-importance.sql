@@ -1,5 +1,4 @@
--- The formulas of importance. importance_of(), which searches and views call for a memory, and the roll-up of voices
--- use them.
+-- The formulas of importance. importance_of(), which searches and views call for a memory, and the roll-up of voices use them.
 
 -- These functions set no search_path, so that they can be inlined where they are called for many rows (a call costs 0.1
 -- ms otherwise). Their SQL-standard bodies were parsed at creation, so a search_path could not change them. Each

@@ -1,6 +1,5 @@
 -- Usage statistics of memories. The roll-up job and the functions that write facts keep them up to date;
 -- importance_of() and searches read them.
-
 create table public.memory_signals (
   packet_id uuid primary key references public.packet_store on delete cascade,
   tenant_id uuid not null references public.tenants,
@@ -14,8 +13,7 @@ create table public.memory_signals (
   constraint signals_not_negative check (
     access_count >= 0 and useful >= 0 and useless >= 0 and readers >= 0 and contradiction_count >= 0)
 ) with (
-  -- All rows of a page may change at once and still fit beside their old versions; with no index but the key each update
-  -- is HOT.
+  -- All rows of a page may change at once and still fit beside their old versions; with no index but the key each update is HOT.
   fillfactor = 45
 );
 call identity.describe('public.memory_signals', 'Usage statistics of memories: one narrow row for each memory that was ever found,

@@ -1,6 +1,5 @@
 -- What each agent did with a memory. The roll-up job and the functions that write facts change the rows, and
 -- sum_voices() adds them up in memory_signals.
-
 create table importance.memory_voices (
   -- References the statistics, not the memory: writers of facts insert rows while others lock memories in order to delete them.
   packet_id uuid not null references public.memory_signals on delete cascade,
@@ -64,10 +63,8 @@ begin atomic
     from voices v
   ), summed as (
     select m.id as packet_id,
-      count(*) filter (where d.voice > 0) as useful,
-      count(*) filter (where d.voice < 0) as useless,
-      coalesce(sum(importance.decayed(1, d.read_at, d.last_read)), 0) as readers,
-      max(d.last_read) as read_at,
+      count(*) filter (where d.voice > 0) as useful, count(*) filter (where d.voice < 0) as useless,
+      coalesce(sum(importance.decayed(1, d.read_at, d.last_read)), 0) as readers, max(d.last_read) as read_at,
       count(*) filter (where d.has_contradicted) as contradictions
     from (select distinct p.id from unnest(packet_ids) as p (id)) m
     left join dated d on d.packet_id = m.id

@@ -1,6 +1,5 @@
 -- The learned importance and the counters of a memory. GraphQL shows the public functions as fields of a memory, and
 -- searches call importance_of().
-
 create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz) returns real
 language sql immutable parallel safe
 return importance.importance(

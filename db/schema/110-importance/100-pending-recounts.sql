@@ -1,6 +1,5 @@
 -- The queue of memories whose voices must be counted again. Triggers of feedback and of packet_store fill it, and the
 -- roll-up job works through it.
-
 create table importance.pending_recounts (
   -- Not the memory: two writers that cite one memory must not wait for each other.
   recount_id bigint generated always as identity primary key,

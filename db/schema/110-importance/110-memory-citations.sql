@@ -1,6 +1,5 @@
 -- Which memories rest on which. Triggers of packet_store keep the table in step with parent_ids; the roll-up job and
 -- memory_find() count the citations.
-
 create table importance.memory_citations (
   cited_by uuid not null references public.packet_store on delete cascade,
   -- No foreign key, as for parent_ids: a citation must not wait for, or fail with, a concurrent delete of the cited memory.
@@ -38,8 +37,7 @@ grant select on importance.memory_citations to l9_agent, l9_admin, l9_platform_a
 grant select, maintain on importance.memory_citations to l9_worker;
 -- Callers have no write privilege: the rows follow from parent_ids.
 
--- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a
--- recount.
+-- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a recount.
 create function importance.tg_packet_store__cite() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare

@@ -1,5 +1,4 @@
 -- How far the access log has been rolled up. The roll-up job begins here and moves the position on.
-
 create table importance.access_roll_up (
   is_only boolean primary key default true check (is_only),
   to_xid xid8 not null default '0',

@@ -1,6 +1,5 @@
 -- Counts who read, voted on and cited memories. The roll-up of the access log calls count_reads() and
 -- count_votes_and_citations().
-
 create function importance.could_read(access importance.memory_access_log, memory public.packet_store) returns boolean
 language sql immutable parallel safe
 return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).scope

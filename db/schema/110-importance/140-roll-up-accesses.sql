@@ -1,6 +1,5 @@
 -- Adds the access log and feedback to memory_signals. The roll-up job asks are_accesses_waiting(); roll_up_accesses()
 -- then calls roll_up_accesses_between(). Metrics call access_backlog().
-
 create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -13,14 +12,12 @@ begin atomic
   where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after group by p.packet_id
   order by p.packet_id
   on conflict (packet_id) do update set
-    access_count = s.access_count + excluded.access_count,
-    last_accessed = greatest(s.last_accessed, excluded.last_accessed);
+    access_count = s.access_count + excluded.access_count, last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
 comment on function importance.count_accesses is 'Adds the accesses of these transactions to access_count and last_accessed of '
   'these memories, which must be locked.';
 
--- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
--- meanwhile.
+-- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed meanwhile.
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -82,9 +79,7 @@ begin atomic
   select exists (
       select from importance.memory_access_log a
       where a.xid >= r.to_xid and a.xid < pg_snapshot_xmin(pg_current_snapshot()) and a.accessed_at > r.era_after)
-    or exists (
-      select from public.memory_feedback f
-      where f.xid >= r.to_xid and f.xid < pg_snapshot_xmin(pg_current_snapshot()))
+    or exists (select from public.memory_feedback f where f.xid >= r.to_xid and f.xid < pg_snapshot_xmin(pg_current_snapshot()))
     or exists (select from importance.pending_recounts)
     or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
   from importance.access_roll_up r;

@@ -1,5 +1,4 @@
 -- Drops a past month of the access log. Operators call it in psql or GraphQL.
-
 create function public.drop_access_partition(month date) returns bigint
 language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s' as $$
 declare

@@ -1,36 +1,17 @@
 -- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings,
 -- under the policies of its reader, with the columns and the payload of the old table.
-
 create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
 select
-  e.embedding_id,
-  coalesce(p.metadata ->> 'agent', p.metadata ->> 'creator') as agent_id,
-  e.vector,
+  e.embedding_id, coalesce(p.metadata ->> 'agent', p.metadata ->> 'creator') as agent_id, e.vector,
   jsonb_build_object(
     'packet_id', e.packet_id,
     'text', coalesce(e.chunk_text, case e.embedding_type
       when 'reasoning' then embeddings.reasoning_text(p.packet_type, p.envelope) else p.envelope ->> 'content' end),
-    'kind', p.packet_type,
-    'tags', to_jsonb(p.tags),
-    'importance', i.learned,
-    'estimated_importance', p.importance_score,
+    'kind', p.packet_type, 'tags', to_jsonb(p.tags), 'importance', i.learned, 'estimated_importance', p.importance_score,
     'metadata', p.metadata) as payload,
-  e.packet_id,
-  e.embedding_type,
-  e.model,
-  e.chunk_index,
-  e.tenant_id,
-  e.org_id,
-  e.user_id,
-  e.project_id,
-  e.scope,
-  e.created_at,
-  p.updated_at,
-  i.learned as importance_score,
-  public.packet_store_access_count(p) as access_count,
-  p.correlation_id,
-  p.session_id,
-  p.trace_id
+  e.packet_id, e.embedding_type, e.model, e.chunk_index, e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.created_at,
+  p.updated_at, i.learned as importance_score, public.packet_store_access_count(p) as access_count, p.correlation_id,
+  p.session_id, p.trace_id
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
 cross join lateral (select public.packet_store_importance_score(p) as learned) i

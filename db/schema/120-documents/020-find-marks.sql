@@ -1,6 +1,5 @@
 -- Reads the headings and fences of a Markdown. The functions that cut a document call find_marks(), and
 -- memory_store() calls title_of().
-
 create function documents.atoms(body_md text) returns table (line integer, text text, is_followed_by_blanks boolean)
 language sql immutable parallel safe set search_path = ''
 begin atomic

@@ -1,6 +1,5 @@
 -- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body(); in psql,
 -- cut_markdown() shows where a text would be cut.
-
 create function documents.parts_of_line(line text) returns table (part integer, text text)
 language sql immutable parallel safe set search_path = ''
 begin atomic
@@ -19,8 +18,7 @@ begin atomic
 end;
 comment on function documents.parts_of_line is 'A line of more than max_section_bytes() in parts of about that size.';
 
--- Adds line after line to a piece. Once the next line would make it too long, it ends at the last border between
--- paragraphs.
+-- Adds line after line to a piece. Once the next line would make it too long, it ends at the last border between paragraphs.
 create function documents.cut(body_md text, open_fence text default null) returns text[]
 language plpgsql immutable parallel safe set search_path = ''
 -- A text has any number of lines, of which the planner knows nothing.

@@ -1,6 +1,5 @@
 -- Which sections of a document stayed in their order: place_sections() calls longest_rise() with their old places.
 -- For each number a binary search finds the longest rise that it can continue.
-
 create function documents.longest_rise(numbers integer[]) returns integer[]
 language plpgsql immutable parallel safe set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- Plans which sections a document has after its text changed, so that an edit touches few of them. store_body() calls
 -- these functions.
-
 create type documents.present_section as (place integer, packet_id uuid, body_md text, "position" numeric);
 comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
 
@@ -38,8 +37,7 @@ end $$;
 comment on function documents.cut_next is 'The first pieces of a text that follows what is stored: one more than these, or all '
   'if it has no more. Cutting goes from the beginning to the end, so they are those that it has as a whole.';
 
--- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
--- text.
+-- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal text.
 create function documents.cut_again(
   markdown text, title text, present documents.present_section[], most_more integer default null)
 returns documents.wanted_section[]
@@ -105,8 +103,7 @@ begin
   return array(
     with wanted as (
       select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level,
-        h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
-        secrets.as_stored(h.body_md, tenant_id) as body
+        h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut, secrets.as_stored(h.body_md, tenant_id) as body
       from documents.with_headings(bodies[:kept_first] || pieces || bodies[many - kept_last + 1:], title) h
     ), new_ones as (
       select w.n, w.body, row_number() over (partition by w.body order by w.n) as nth from wanted w where w.is_cut

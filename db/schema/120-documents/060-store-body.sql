@@ -1,5 +1,4 @@
 -- Keeps the Markdown of a document as its sections. memory_store() calls store_body() for each document.
-
 create type documents.section_draft as (packet_id uuid, fields jsonb);
 comment on type documents.section_draft is 'The fields that a section should have; without packet_id it is a new one.';
 
@@ -19,8 +18,7 @@ return pg_catalog.current_setting('l9.is_continued', true) = 'true';
 comment on function documents.is_continued is 'True if this call goes on with a text that an earlier one has checked as a whole. '
   'Who says so falsely may find a part of an own document stored before a secret is refused, which the triggers do in any case.';
 
--- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
--- write.
+-- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may write.
 create function documents.write_sections(
   document public.packet_store, wanted documents.wanted_section[], present documents.present_section[]) returns boolean
 language plpgsql volatile set search_path = '' set enable_nestloop = off as $$

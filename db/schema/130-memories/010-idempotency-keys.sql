@@ -1,6 +1,5 @@
 -- The idempotency keys of callers, each with the answer that it had. save_memory() and memory_store() call
 -- answer_of_key() and remember_answer().
-
 create table public.idempotency_keys (
   tenant_id uuid not null references public.tenants,
   caller text not null,
@@ -40,8 +39,7 @@ create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
     caller = (select identity.current_caller())
     and acting_org_id is not distinct from (select identity.current_org_id())
     and acting_user_id is not distinct from (select identity.current_user_id()))
-  -- A foreign key check sees every row. Without this condition its result would reveal whether a hidden memory has the
-  -- id.
+  -- A foreign key check sees every row. Without this condition its result would reveal whether a hidden memory has the id.
   with check (
     caller = (select identity.current_caller())
     and acting_org_id is not distinct from (select identity.current_org_id())

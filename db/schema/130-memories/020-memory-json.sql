@@ -1,6 +1,4 @@
--- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by
--- it.
-
+-- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by it.
 create function memories.json_of(memory public.packet_store, importance real) returns jsonb
 language sql stable parallel safe set search_path = ''
 return case when (memory).packet_id is not null then pg_catalog.jsonb_build_object(

@@ -1,5 +1,4 @@
 -- The refusal of get_memory(), update_memory() and delete_memory(), where a caller may not read or change a memory.
-
 create function memories.raise_not_yours(packet_id uuid) returns void
 language plpgsql stable set search_path = '' as $$
 begin

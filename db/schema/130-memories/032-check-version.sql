@@ -1,6 +1,5 @@
 -- A write that names the version it was made for is refused where the memory has changed since: update_memory(), delete_memory()
 -- and store_item() check it while they hold the lock of the row.
-
 create function memories.check_version(memory public.packet_store, expected_version timestamptz) returns void
 language plpgsql immutable set search_path = '' as $$
 begin

@@ -1,6 +1,5 @@
 -- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated,
 -- and in a kind without rules left as it is. save_memory() and memory_store() call save_draft().
-
 create function memories.find_ended(draft public.packet_store, fields jsonb) returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
@@ -98,8 +97,7 @@ begin
     end if;
     perform identity.raise_error('L9OWN', format(
       'memory %s is the same %s, and its text is by %s; only that one or an administrator may change it. '
-      'Save one of your own beside it, under other %s',
-      same.packet_id, same.packet_type, packets.text_writer(same),
+      'Save one of your own beside it, under other %s', same.packet_id, same.packet_type, packets.text_writer(same),
       coalesce(nullif(array_to_string(array(select jsonb_array_elements_text(rules -> 'identity')), ', '), ''), 'words')));
   end if;
   saved := memories.restate_attestations(saved, draft.envelope);

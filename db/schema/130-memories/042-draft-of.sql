@@ -1,6 +1,5 @@
 -- Reads the items of memory_store(): each becomes a draft, which is a row of packet_store that is not stored yet, or
 -- raises an error.
-
 create function memories.check_list(item jsonb, field text, most integer) returns text[]
 language plpgsql immutable set search_path = '' as $$
 declare
@@ -44,8 +43,7 @@ comment on function memories.given_items is 'The items of a call, without their 
 create function memories.item_fields() returns text[] language sql immutable parallel safe
 return array[
   'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key',
-  'ttl_policy',
-  'parent_ids', 'citations', 'expected_version'];
+  'ttl_policy', 'parent_ids', 'citations', 'expected_version'];
 comment on function memories.item_fields is 'The fields of an item of memory_store.';
 
 create function memories.with_title(fields jsonb) returns jsonb
@@ -75,8 +73,7 @@ begin
   if jsonb_typeof(item) <> 'object' then
     perform identity.raise_error('L9VAL', 'items: each must be an object');
   end if;
-  field := (select min(k) from jsonb_object_keys(item) as k
-    where k <> all (memories.item_fields()));
+  field := (select min(k) from jsonb_object_keys(item) as k where k <> all (memories.item_fields()));
   if field is not null then
     perform identity.raise_error('L9VAL', format(
       '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));

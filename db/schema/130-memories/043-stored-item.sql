@@ -1,5 +1,4 @@
 -- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
-
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
   field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);

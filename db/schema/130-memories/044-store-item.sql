@@ -1,6 +1,5 @@
 -- Stores one item of memory_store(), with the text and the approval of a document. memory_store() calls store_item()
 -- for items that it cannot insert together.
-
 create function memories.approve_document(packet_id uuid, approval jsonb) returns boolean
 language plpgsql volatile set search_path = '' as $$
 begin

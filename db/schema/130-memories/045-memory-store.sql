@@ -1,10 +1,8 @@
 -- The operation memory_store, which stores up to 500 items: new memories together, all others one by one.
-
 create function memories.max_items() returns integer language sql immutable parallel safe return 500;
 comment on function memories.max_items is 'The most items of one call of memory_store.';
 
--- Inserts all of them at once. If that is refused, it calls itself for each half, until only refused ones are left
--- out.
+-- Inserts all of them at once. If that is refused, it calls itself for each half, until only refused ones are left out.
 create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
 returns setof public.stored_item
 language plpgsql volatile set search_path = '' as $$
@@ -18,8 +16,7 @@ begin
     return query
       with given as materialized (
         select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id,
-          d."timestamp", d.language,
-          d.metadata, d.ordinality, h.place, h.hash
+          d."timestamp", d.language, d.metadata, d.ordinality, h.place, h.hash
         from unnest(drafts) with ordinality as d
         join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
       ), inserted as (
@@ -31,8 +28,7 @@ begin
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
       select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text,
-        null::text,
-        null::jsonb, false, i.updated_at, null::jsonb
+        null::text, null::jsonb, false, i.updated_at, null::jsonb
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -55,8 +51,7 @@ end $$;
 comment on function memories.insert_drafts is 'Inserts new memories in as few statements as possible and returns those that '
   'were. The others are refused, or exist already: they are stored one at a time, which tells why.';
 
--- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a
--- subtransaction.
+-- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a subtransaction.
 create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
   first_index integer default 0, is_continued boolean default false) returns setof public.stored_item
@@ -174,8 +169,7 @@ begin
     where a.sqlstate is not null group by 1, 2, 3, 4) r;
   return query
     select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
-      a.findings,
-      a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
+      a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
     from unnest(answers) as a order by a.index;
 end $$;
 comment on function public.memory_store is 'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the '

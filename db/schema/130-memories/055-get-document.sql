@@ -1,6 +1,4 @@
--- The operation get_document: reads a document with the text of all its sections, and writes the audit log and the
--- access log.
-
+-- The operation get_document: reads a document with the text of all its sections, and writes the audit log and the access log.
 create type public.document_read as (memory public.packet_store, body_md text, sections jsonb);
 call identity.describe('public.document_read', 'A document with its whole text.
   memory: The memory of kind document.
@@ -27,8 +25,7 @@ begin
   end if;
   select coalesce(string_agg(s.envelope ->> 'body_md', '' order by s.place), ''),
     coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading',
-      'level', s.envelope -> 'level',
-      'position', s.envelope -> 'position') order by s.place), '[]')
+      'level', s.envelope -> 'level', 'position', s.envelope -> 'position') order by s.place), '[]')
   into document.body_md, document.sections
   from (select p.packet_id, p.envelope, row_number() over () as place
     from documents.sections_of((document.memory).packet_id) p) s;

@@ -1,6 +1,5 @@
 -- The operation update_memory: changes the given fields of one memory. The row is locked under the policies of the
 -- caller, which find it only if the caller may change it; triggers then check and stamp the change.
-
 create function public.update_memory(
   packet_id uuid, content text default null, scope text default null, project_id text default null, kind text default null,
   tags text[] default null, thread_id text default null, parent_ids uuid[] default null, ttl timestamptz default null,

@@ -1,5 +1,4 @@
 -- The operation delete_memory: deletes one memory. Foreign keys and triggers delete what was derived from it.
-
 create function public.delete_memory(packet_id uuid, expected_version timestamptz default null) returns uuid
 language plpgsql volatile set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- Deletes expired memories: the operation delete_expired_memories within the reach of its caller, and
 -- delete_expired_batch() for a job of the gateway in all tenants.
-
 create function memories.delete_expired(
   max_rows integer, me identity.identity default null) returns table (of_tenant uuid, deleted bigint)
 language plpgsql volatile set search_path = '' as $$

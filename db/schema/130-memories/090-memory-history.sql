@@ -1,5 +1,4 @@
 -- The states of a memory: who changed it, when, and which fields. Callers ask memory_history() in psql or GraphQL.
-
 create type public.memory_change as (
   version integer,
   version_id uuid,
@@ -60,8 +59,7 @@ begin
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
       -- The previous state here is the previous visible one, which need not be the state that was replaced.
-      lag(s.content) over past as previous_content,
-      lag(s.memory) over past as previous_memory
+      lag(s.content) over past as previous_content, lag(s.memory) over past as previous_memory
     from states s
     window past as (order by s.version_id nulls last)
   )

@@ -1,5 +1,4 @@
 -- The operation get_memory_stats: counts the memories that the caller may read.
-
 create type public.memory_stats as (
   total bigint,
   by_kind jsonb,
@@ -44,8 +43,7 @@ begin
       and (only_branch is null or p.branch = only_branch or p.branch is null)
   ), counts as (
     select grouping(r.packet_type) = 0 as is_kind, grouping(r.scope) = 0 as is_scope, grouping(r.project_id) = 0 as is_project,
-      grouping(r.creator) = 0 as is_creator,
-      coalesce(r.packet_type, r.scope, r.project_id, r.creator) as name, count(*) as n,
+      grouping(r.creator) = 0 as is_creator, coalesce(r.packet_type, r.scope, r.project_id, r.creator) as name, count(*) as n,
       count(*) filter (where r.is_embedded) as embedded, min(r."timestamp") as oldest, max(r."timestamp") as newest
     from readable r group by grouping sets ((), (r.packet_type), (r.scope), (r.project_id), (r.creator))
   )
@@ -56,8 +54,7 @@ begin
     coalesce(jsonb_object_agg(name, n) filter (where is_project and name is not null), '{}'),
     coalesce(jsonb_object_agg(name, n) filter (where is_creator), '{}'),
     max(embedded) filter (where not (is_kind or is_scope or is_project or is_creator)),
-    (select embeddings.count_waiting(array(select r.packet_id from readable r where not r.is_embedded))),
-    min(oldest), max(newest)
+    (select embeddings.count_waiting(array(select r.packet_id from readable r where not r.is_embedded))), min(oldest), max(newest)
   into stats
   from counts;
   perform audit.audit_read(

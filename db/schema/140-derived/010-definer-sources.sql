@@ -1,6 +1,4 @@
--- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller
--- sees.
-
+-- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller sees.
 do $$
 begin
   execute format($sql$

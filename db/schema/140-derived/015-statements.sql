@@ -1,5 +1,4 @@
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
-
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
 return coalesce(identity.current_creator(), packets.text_writer(source));
 comment on function derived.agent_for is 'The creator name of the actor that states what is derived from this memory now: the '

@@ -1,6 +1,5 @@
 -- Locks the memory that a row is derived from, after a check that the caller may derive from it. The functions that
 -- write facts, relationships, lessons and the like call it, and so does a trigger of their tables.
-
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet') returns public.packet_store
 language plpgsql volatile security definer set search_path = '' as $$
 declare

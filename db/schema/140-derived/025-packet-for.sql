@@ -1,6 +1,5 @@
 -- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is
 -- saved.
-
 create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
 language sql volatile set search_path = ''

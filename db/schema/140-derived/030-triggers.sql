@@ -1,6 +1,5 @@
 -- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source, their last
 -- the column for the trace of the source.
-
 create function derived.tg__take_from_source() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -59,23 +58,20 @@ begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id',
-      n.row ->> 'scope',
-      jsonb_build_object('source_packet', n.row -> tg_argv[0])
+      n.row ->> 'scope', jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id',
-      o.row ->> 'scope',
-      jsonb_build_object('source_packet', o.row -> tg_argv[0])
+      o.row ->> 'scope', jsonb_build_object('source_packet', o.row -> tg_argv[0])
         || audit.reference(o.row ->> 'correlation_id', o.row ->> 'session_id', o.row ->> tg_argv[2]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
     -- Counters that jobs keep leave updated_at unchanged and are not audited.
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id',
-      n.row ->> 'scope',
-      jsonb_build_object('source_packet', n.row -> tg_argv[0])
+      n.row ->> 'scope', jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || case when n.row -> 'scope' <> o.row -> 'scope' then jsonb_build_object('was_scope', o.row -> 'scope') else '{}' end
         || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n

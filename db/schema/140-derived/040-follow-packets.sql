@@ -1,6 +1,5 @@
 -- How derived rows follow their memory. derive_from_packets() enters its table in a list, which two triggers of packet_store go
 -- through; a chapter whose rows follow a memory in a way of their own calls follow_packets().
-
 create table derived.derived_tables (
   table_name text primary key,
   source_column text not null,

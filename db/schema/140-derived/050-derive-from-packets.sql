@@ -1,6 +1,5 @@
 -- Makes a table one of rows derived from memories. Migrations call derive_from_packets() right after they create such
 -- a table. It adds columns, policies, grants, comments and triggers, in this order.
-
 create procedure derived.derive_from_packets(
   derived regclass, key_column text, source_column text default 'source_packet', follows boolean default true,
   takes_from_source boolean default true, trace_column text default 'trace_id', evidence_table text default 'packet_store',

@@ -1,6 +1,5 @@
 -- Lets a new row replace an expired one that its unique index would refuse it for. Migrations call replace_expired()
 -- for such a table.
-
 create function derived.tg__replace_expired() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- Which fields of envelopes a tenant has indexed. register_field_index() and drop_field_index() write the rows; a
 -- trigger of packet_store and searches read them.
-
 create function fields.max_indexes() returns integer language sql immutable parallel safe return 20;
 comment on function fields.max_indexes is 'Most fields that a tenant may index. Each adds rows to every save that has it.';
 

@@ -1,6 +1,5 @@
 -- The values of the indexed fields of memories. Triggers of packet_store write them, and searches with a where find
 -- memories by them.
-
 create table public.field_values (
   value_id uuid primary key default uuidv7(),
   packet_id uuid not null references public.packet_store on delete cascade,

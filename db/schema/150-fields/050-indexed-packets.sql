@@ -1,6 +1,5 @@
 -- Finds memories through the indexed fields of a where. Searches call indexed_packets() to narrow down what they look
 -- at. A condition must let every match through; the envelope then decides.
-
 create function fields.value_condition(operators jsonb) returns text
 language plpgsql immutable parallel safe set search_path = '' as $$
 declare

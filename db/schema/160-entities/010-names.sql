@@ -1,9 +1,7 @@
 -- The form in which names of entities are compared, and the checks of names. Functions for facts, relationships,
 -- aliases, lessons and summaries call them.
-
 create function entities.normalise_name(name text) returns text language sql immutable parallel safe strict set search_path = ''
-return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(
-  pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
+return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
 comment on function entities.normalise_name is 'How names are compared: NFKC, lower case, white space collapsed.';
 
 create function entities.max_name_bytes() returns integer language sql immutable parallel safe set search_path = '' return 1000;

@@ -1,6 +1,4 @@
--- The check of a confidence, and the combination of several into one. Functions for facts, relationships and lessons
--- call them.
-
+-- The check of a confidence, and the combination of several into one. Functions for facts, relationships and lessons call them.
 create function entities.check_confidence(confidence double precision, field text default 'confidence') returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin

@@ -1,6 +1,5 @@
 -- Other names of entities. add_alias() and confirm_alias() write them, and the functions that find facts and
 -- relationships by name resolve them.
-
 create table public.entity_aliases (
   alias_id uuid primary key default uuidv7(),
   alias text not null,

@@ -1,6 +1,5 @@
 -- Whether an alias counts for a reader. Chapters whose rows name entities register their tables here, and names_of() and its kin
 -- ask.
-
 create table entities.tables_with_names (
   table_name text primary key,
   key_column text not null,

@@ -1,5 +1,4 @@
 -- All names of an entity. Functions that find facts and relationships by name call names_of().
-
 create function entities.max_aliases() returns integer language sql immutable parallel safe set search_path = '' return 100;
 comment on function entities.max_aliases is 'The number of aliases of one entity that are resolved at most, the oldest first.';
 

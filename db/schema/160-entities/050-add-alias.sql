@@ -1,6 +1,5 @@
 -- States that one name is another name of an entity. Callers use add_alias(); it calls add_alias_from(), which may
 -- write the table. A lock on the audience makes those that state aliases take turns.
-
 create function entities.add_alias_from(packet_id uuid, alias text, entity text) returns public.entity_aliases
 language plpgsql volatile security definer set search_path = '' as $$
 declare

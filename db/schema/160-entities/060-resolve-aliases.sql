@@ -1,6 +1,5 @@
 -- Applies aliases. Walks through the graph call aliases_for() and aliases_of(); find_facts and explore_graph show
 -- which aliases were applied.
-
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
 comment on type entities.known_alias is 'An alias and the entity that it names.';
 

@@ -1,5 +1,4 @@
 -- An administrator makes an agent's alias count for everyone who can read it.
-
 create function public.confirm_alias(alias_id uuid) returns public.entity_aliases
 language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -1,6 +1,4 @@
--- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and
--- check_reasoning().
-
+-- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and check_reasoning().
 create function events.check_word_of(envelope jsonb, field text, is_required boolean) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin

@@ -1,5 +1,4 @@
 -- Events, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind event.
-
 create table public.agent_memory_events (
   event_id uuid primary key default uuidv7(),
   agent_id text not null,

@@ -1,6 +1,5 @@
 -- Reasoning traces, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind
 -- reasoning_trace.
-
 create table public.reasoning_traces (
   trace_id uuid primary key default uuidv7(),
   agent_id text not null,
@@ -76,8 +75,7 @@ begin
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, steps = excluded.steps, extracted_features = excluded.extracted_features,
       inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
-      decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
-      updated_at = clock_timestamp();
+      decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores, updated_at = clock_timestamp();
 end $$;
 comment on function events.fill_reasoning is 'Writes or deletes the trace row of a memory. Definer: callers can''t write traces.';
 

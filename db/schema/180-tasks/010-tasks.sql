@@ -1,6 +1,5 @@
 -- The table of the runs of background jobs, which callers read over GraphQL, and the checks that keep contents out of
 -- it. Only jobs write it, by start_task(), finish_task() and record_runs().
-
 create function tasks.is_bare(value jsonb) returns boolean language sql immutable parallel safe set search_path = ''
 return not pg_catalog.jsonb_path_exists(value,
     'strict $.** ? (@.type() == "string" && !(@ like_regex "^[A-Za-z0-9._:/@+-]{0,100}$"))')
@@ -14,8 +13,7 @@ return name ~ '^[A-Za-z0-9._:-]{1,100}$';
 comment on function tasks.is_error_name is 'True for the name of an error: 1 to 100 letters, digits or ._:-.';
 
 create function tasks.error_name(error text) returns text language sql immutable parallel safe set search_path = ''
-return coalesce(
-  nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
+return coalesce(nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
 comment on function tasks.error_name is 'The name at the start of an error; Error if there is none.';
 
 create table public.tasks (

@@ -1,6 +1,5 @@
 -- Begins the row of a run, once for each tenant that the run works for. The gateway calls it in withJobRun() before
 -- the work, and in queueJobRun() for work that waits.
-
 create function tasks.start_task(
   type text, tenant_id uuid default null, payload jsonb default '{}', scope text default null, project_id text default null,
   org_id uuid default null, user_id uuid default null, caller text default null, job_key text default null,

@@ -1,6 +1,5 @@
 -- Ends the rows that start_task() began. The gateway's withJobRun() calls it after the work, with the result or the
 -- name of the error.
-
 create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null) returns integer
 language plpgsql volatile set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- Writes the rows of a run that has ended, in place of start_task() and finish_task(). The gateway's recordingRuns()
 -- calls it for jobs that go through all tenants at once.
-
 create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null) returns integer
 language plpgsql volatile security definer set search_path = '' as $$
 declare

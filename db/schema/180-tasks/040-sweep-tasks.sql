@@ -1,5 +1,4 @@
 -- Keeps the table tasks small, and ends runs whose process died. The gateway's job delete_expired calls it.
-
 create function tasks.sweep_tasks(batch_size integer default 1000) returns bigint
 language plpgsql volatile set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- The predicates that administrators registered, and whether each has one value at a time. register_predicate()
 -- writes it, and whatever recomputes facts asks is_single_valued().
-
 create table public.fact_predicates (
   tenant_id uuid not null references public.tenants,
   predicate text not null,

@@ -1,6 +1,5 @@
 -- The table of facts. Callers read it over GraphQL and find_facts(); only functions of this chapter write it, and
 -- recompute_facts() computes each row from fact_evidence.
-
 create table public.knowledge_facts (
   fact_id uuid primary key default uuidv7(),
   subject text not null,

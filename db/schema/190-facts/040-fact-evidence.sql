@@ -1,6 +1,5 @@
 -- The table of statements that facts are computed from: who said so, from which memory, how sure and since when.
 -- assert_fact_from() writes it; withdraw_evidence() and move_evidence() follow the memories.
-
 create table public.fact_evidence (
   evidence_id uuid primary key default uuidv7(),
   fact_id uuid not null references public.knowledge_facts on delete cascade,

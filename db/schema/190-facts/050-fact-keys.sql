@@ -1,6 +1,5 @@
 -- Which facts belong together, and the locks for them. Every function that writes facts first builds a key, calls
 -- lock_facts(), and reads what it recomputes by facts_with_key().
-
 create type facts.fact_key as (tenant_id uuid, audience_id uuid, subject_normalized text, predicate text, object_normalized text);
 comment on type facts.fact_key is 'Facts recomputed together: of an audience, subject and predicate, and object if multi-valued.';
 

@@ -1,6 +1,5 @@
 -- Two of the three steps of recompute_facts(): the values of each fact from its statements, and the merging of facts
 -- that say the same.
-
 create function facts.compute_fact_confidence(key facts.fact_key, is_single boolean, new_fact_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -30,8 +29,7 @@ begin atomic
   )
   update public.knowledge_facts f set
     subject = s.subject, object = s.object, source_packet = s.packet_id, creator = s.creator, source = s.source,
-    is_from_admin = s.is_from_admin,
-    confidence = s.confidence, supporting_packet_count = s.mentions, agent_count = s.agents,
+    is_from_admin = s.is_from_admin, confidence = s.confidence, supporting_packet_count = s.mentions, agent_count = s.agents,
     valid_from = s.valid_from, valid_to = case when f.valid_to is not null then greatest(f.valid_to, s.valid_from) end,
     recorded_at = s.recorded_at, ttl = s.ttl,
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end

@@ -1,5 +1,4 @@
 -- Which fact superseded or outranks which. recompute_facts() writes the result.
-
 create function facts.supersession_chain(key facts.fact_key, is_single boolean)
 returns table (fact_id uuid, valid_to timestamptz, superseded_by uuid, superseded_at timestamptz, contradictions integer)
 language sql stable

@@ -1,6 +1,5 @@
 -- What facts tell about the importance of the memories behind them: agents that assert and agents that contradict
 -- what a memory states. recompute_facts() calls recount_voices(), and so does a trigger when a text changes.
-
 create policy definer_functions on public.memory_signals to l9_owner
   using (
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')

@@ -1,6 +1,5 @@
 -- Brings the facts of one key up to date with their evidence: removes what expired, computes, merges, and chains
 -- successors. Everything that changes evidence calls it, under the locks of lock_facts().
-
 create function facts.recompute_facts(
   key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}') returns void
 language plpgsql volatile set search_path = '' as $$

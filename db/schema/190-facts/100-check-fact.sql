@@ -1,6 +1,5 @@
 -- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
 -- objects by object_text().
-
 create function facts.object_text(object jsonb) returns text language sql immutable parallel safe set search_path = ''
 return entities.normalise_name(object #>> '{}');
 comment on function facts.object_text is 'How objects are compared: scalars like names, lists and objects by JSON.';

@@ -1,6 +1,5 @@
 -- Records a statement of a fact by a memory that exists already. assert_fact() calls it for callers, and
 -- store_extraction() for the facts that a chat model found.
-
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
 language plpgsql stable set search_path = '' as $$
 declare
@@ -119,16 +118,12 @@ begin
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict on constraint evidence_counts_once do update set
     -- An agent's strongest word counts, however often it repeats it.
-    confidence = greatest(e.confidence, excluded.confidence),
-    mentions = e.mentions + is_mention::integer,
-    valid_from = least(e.valid_from, excluded.valid_from),
-    valid_to = coalesce(excluded.valid_to, e.valid_to),
-    end_stated_at = coalesce(excluded.end_stated_at, e.end_stated_at),
-    content_hash = excluded.content_hash,
+    confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + is_mention::integer,
+    valid_from = least(e.valid_from, excluded.valid_from), valid_to = coalesce(excluded.valid_to, e.valid_to),
+    end_stated_at = coalesce(excluded.end_stated_at, e.end_stated_at), content_hash = excluded.content_hash,
     -- A fact that a job finds too is no longer a model's extraction alone.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
-    into_world = e.into_world or excluded.into_world,
-    updated_at = clock_timestamp();
+    into_world = e.into_world or excluded.into_world, updated_at = clock_timestamp();
   -- Inserted while the memory is locked, so that recompute_facts() never waits for this row.
   insert into public.memory_signals (packet_id, tenant_id) values (assert_fact_from.packet_id, key.tenant_id)
   on conflict do nothing;

@@ -1,6 +1,4 @@
--- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the
--- rest.
-
+-- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the rest.
 create function public.assert_fact(
   subject text, predicate text, object jsonb, confidence double precision default 0.8, source_packet uuid default null,
   valid_from timestamptz default null, scope text default null, project_id text default null, into_world boolean default false,

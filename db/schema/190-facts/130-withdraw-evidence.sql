@@ -1,6 +1,5 @@
 -- Takes back what a memory states when it is deleted, when its text changes, or when a model extracts from it again.
 -- Triggers of packet_store and the chapter of extraction call it.
-
 create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null) returns setof facts.fact_key
 language sql stable set search_path = ''
 begin atomic

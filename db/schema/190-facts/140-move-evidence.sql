@@ -1,6 +1,5 @@
 -- Facts follow their memory when its scope, project, owner or expiry changes. A trigger of packet_store calls
 -- move_evidence() for each statement of the memory.
-
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -64,8 +63,7 @@ begin
     end loop;
   end if;
   foreach key in array keys loop
-    perform facts.recompute_facts(
-      key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[new.packet_id]);
+    perform facts.recompute_facts(key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[new.packet_id]);
   end loop;
   return null;
 end $$;

@@ -1,6 +1,5 @@
 -- Declares that a fact was never true; the fact that it superseded then holds again. Agents and administrators reach
 -- retract_fact() over GraphQL and psql.
-
 create function public.retract_fact(fact_id uuid, reason text default null) returns public.knowledge_facts
 language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -1,6 +1,5 @@
 -- Declares whether a predicate has one value at a time, and recomputes the facts that exist. Administrators reach
 -- register_predicate() over GraphQL and psql.
-
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates
@@ -23,8 +22,7 @@ begin
   insert into public.fact_predicates as p (tenant_id, predicate, is_single_valued, description)
   values (admin.target_tenant_id, name, register_predicate.is_single_valued, coalesce(register_predicate.description, ''))
   on conflict on constraint fact_predicates_pkey do update set
-    is_single_valued = excluded.is_single_valued,
-    description = coalesce(register_predicate.description, p.description),
+    is_single_valued = excluded.is_single_valued, description = coalesce(register_predicate.description, p.description),
     updated_at = clock_timestamp()
   returning p.* into registered;
   perform audit.write_audit_of_tenant(admin.target_tenant_id, 'UPDATE', 'fact_predicates', details => jsonb_build_object(

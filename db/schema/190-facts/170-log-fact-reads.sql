@@ -1,6 +1,4 @@
--- What find_facts() and facts_as_of() share: the limit of rows, and the audit row and access log of what a caller was
--- shown.
-
+-- What find_facts() and facts_as_of() share: the limit of rows, and the audit row and access log of what a caller was shown.
 create function facts.max_facts_per_read() returns integer language sql immutable parallel safe set search_path = '' return 100;
 comment on function facts.max_facts_per_read is 'The number of facts that one read returns at most.';
 

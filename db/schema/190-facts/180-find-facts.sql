@@ -1,6 +1,4 @@
--- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their
--- names.
-
+-- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their names.
 create function facts.names_of_object(object jsonb) returns text[] language sql stable parallel safe set search_path = ''
 return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}')
   else array[facts.object_text(object)] end;

@@ -1,5 +1,4 @@
 -- What was believed at an earlier time, over both axes of time. Callers reach facts_as_of() over GraphQL and psql.
-
 create type public.fact_as_of as (
   fact public.knowledge_facts, valid_from timestamptz, valid_to timestamptz, replaced public.knowledge_facts);
 call identity.describe('public.fact_as_of', 'A fact as it was known at a point in time.

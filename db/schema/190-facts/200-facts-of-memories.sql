@@ -1,5 +1,4 @@
 -- The field facts of a memory in GraphQL.
-
 create function public.packet_store_facts(memory public.packet_store) returns setof public.knowledge_facts
 language sql stable parallel safe set search_path = ''
 begin atomic

@@ -1,5 +1,4 @@
 -- Counts how often facts were found, from the access log into knowledge_facts. roll_up_accesses() calls it.
-
 create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language sql volatile set search_path = ''
 begin atomic

@@ -1,6 +1,5 @@
 -- Turns the access log and the feedback into counters of memories and facts, transaction by transaction. The
 -- gateway's roll-up job calls it until it returns 0.
-
 create function facts.roll_up_accesses(max_rows integer default 10000) returns bigint
 language plpgsql volatile set search_path = '' as $$
 declare

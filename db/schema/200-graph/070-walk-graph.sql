@@ -77,10 +77,7 @@ begin
       array_agg(node.place order by node.confidence desc, node.place, n.name)
     into names, places
     from unnest(walk.nodes) with ordinality as node (name, entity, confidence, depth, steps, is_new, place)
-    cross join lateral (
-      select node.name
-      union select a.name from entities.aliases_of(node.name) as a (name) where has_aliases
-    ) n
+    cross join lateral (select node.name union select a.name from entities.aliases_of(node.name) as a (name) where has_aliases) n
     where node.is_new;
     exit when names is null or walk.followed >= budget;
 
@@ -136,8 +133,7 @@ begin
           else b.steps end,
           b.is_new)::graph.graph_node
         order by b.depth = 0 desc, b.confidence desc, b.depth, b.name) as nodes,
-      (select count(*)::integer from edges) as followed,
-      (select count(*) from merged) > (select count(*) from best b)
+      (select count(*)::integer from edges) as followed, (select count(*) from merged) > (select count(*) from best b)
         or exists (select from edges e group by e.place having count(*) > graph.max_edges_per_name()) as has_more
     into level_result
     from best b;

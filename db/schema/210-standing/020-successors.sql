@@ -68,8 +68,7 @@ begin atomic
     order by e.packet_id, f.audience_id, f.subject_normalized, f.predicate, case when not f.is_single_valued then f.fact_id end,
       f.valid_from desc, f.recorded_at desc, f.fact_id desc
   ), superseded as (
-    select s.*, exists (
-      select from stated o where o.packet_id = s.packet_id and not o.is_superseded) as is_partial
+    select s.*, exists (select from stated o where o.packet_id = s.packet_id and not o.is_superseded) as is_partial
     from stated s where s.is_superseded
   )
   select row(s.packet_id, n.packet_id, true, s.is_partial)::standing.succession

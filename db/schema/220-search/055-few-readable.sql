@@ -37,8 +37,7 @@ begin
       comment on function search.count_range_of_%1$s is 'The number of readable rows of %1$s in one range of its index of '
         'readers, counted up to at_most, and the memories of those that match. Ranges: of the owner (none, user, org, both: '
         'which of them the row has; any), of the project (none, some, any), of the branch (none, one, any).';
-      grant execute on function search.count_range_of_%1$s to l9_agent, l9_admin;$sql$,
-      source.table_name,
+      grant execute on function search.count_range_of_%1$s to l9_agent, l9_admin;$sql$, source.table_name,
       (select string_agg(format($sql$
         when %L then
           select count(*), array_agg(p.packet_id) filter (where p.is_match) into scanned, matches

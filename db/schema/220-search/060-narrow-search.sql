@@ -52,8 +52,7 @@ begin
       case when request.as_of is null then request.branch end),
       nullif(request.range_condition, '')),
     -- Only one tenant's memories are in an index in the order of their time; ids are nearly in that order.
-    case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end,
-    search.max_scanned_rows())
+    case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end, search.max_scanned_rows())
   into matches;
   return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end $$;

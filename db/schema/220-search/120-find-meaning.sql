@@ -28,8 +28,7 @@ begin
       then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     -- Behind a subquery, or the planner would look up each of thousands of ids in the statistics.
     case when ids is not null then 'm.packet_id = any ((select $2)::uuid[]) and' end,
-    case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
-    source.extra_condition, request.candidates)
+    case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end, source.extra_condition, request.candidates)
   into answer.ids, answer.scores, answer.chunks
   using request.vector, ids, request.model, embedding_type;
   return answer;

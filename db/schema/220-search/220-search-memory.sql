@@ -1,6 +1,5 @@
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
 -- other files in order: open, narrow, find, close.
-
 create function public.search_memory(
   query text default null, k integer default 10, mode text default 'hybrid', scopes text[] default null,
   project_id text default null, kinds text[] default null, tags text[] default null, tags_match text default 'any',

@@ -85,8 +85,7 @@ begin
   )
   select coalesce(array_agg(row(
     s.packet_id, null, s.packet_type, s.title,
-    search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern),
-    s.total,
+    search.snippet(coalesce(chunk.chunk_text, search.passage(s.content, pattern)), pattern), s.total,
     case when route <> 'newest' then find.confidence(s.relevance, s.word_share, s.path, s.lead::real) end,
     s.fields, s.fields <> s.all_fields, s.scope, s.project_id, s.branch, s.updated_at, route,
     case when request.is_explained then jsonb_build_object(

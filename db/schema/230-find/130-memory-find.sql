@@ -1,6 +1,5 @@
 -- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
 -- by the route deep, and then by suggestions.
-
 create function public.memory_find(
   query text default null, kinds text[] default null, project_id text default null, branch text default null,
   scopes text[] default null, k integer default 10, mode text default 'auto', "where" jsonb default null,
@@ -13,8 +12,7 @@ declare
   few constant integer := 3;
   filter constant find.find_filter := row(
     identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch),
-    identity.given_list(scopes), since, until,
-    "where", include_archived is not true);
+    identity.given_list(scopes), since, until, "where", include_archived is not true);
   waits_for_vector constant boolean := query_vector is null and coalesce('vector' = any (retry_for), false);
   needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}');
   route text;

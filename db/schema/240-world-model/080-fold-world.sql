@@ -81,8 +81,7 @@ begin atomic
       (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
       (array_agg(c.source_packet order by c.is_from_admin desc, c.version desc))[1] as source_packet,
       (array_agg(c.creator order by c.is_from_admin desc, c.version desc))[1] as creator,
-      (array_agg(c.source order by c.is_from_admin desc, c.version desc))[1] as source,
-      bool_or(c.is_from_admin) as is_from_admin,
+      (array_agg(c.source order by c.is_from_admin desc, c.version desc))[1] as source, bool_or(c.is_from_admin) as is_from_admin,
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )

@@ -85,8 +85,7 @@ create function reflection.task_text(task_id text, description text, outcome tex
 language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.concat_ws(e'\n', pg_catalog.format('Task %s: %s', task_id, description), 'Outcome: ' || outcome,
-    pg_catalog.string_agg(
-    part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
+    pg_catalog.string_agg(part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
   from (values
     (1, 'What worked', what_worked), (2, 'What failed', what_failed), (3, 'Recommendations', recommendations),
     (4, 'Improved', reflection.metric_texts(metrics_improved)), (5, 'Degraded', reflection.metric_texts(metrics_degraded))

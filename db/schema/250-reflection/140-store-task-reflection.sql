@@ -73,8 +73,7 @@ begin
     description = excluded.description, outcome = excluded.outcome, what_worked = excluded.what_worked,
     what_failed = excluded.what_failed, recommendations = excluded.recommendations,
     related_decisions = excluded.related_decisions, execution_time_ms = excluded.execution_time_ms,
-    metrics_improved = excluded.metrics_improved, metrics_degraded = excluded.metrics_degraded,
-    updated_at = clock_timestamp()
+    metrics_improved = excluded.metrics_improved, metrics_degraded = excluded.metrics_degraded, updated_at = clock_timestamp()
   where t.task_id = excluded.task_id returning t.* into saved;
   if not found then
     perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words');

@@ -55,8 +55,7 @@ begin
   if not found then
     perform identity.raise_error('L9VAL', format(
       'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; '
-      'summarise each scope separately',
-      array_to_string(scopes, ', ')));
+      'summarise each scope separately', array_to_string(scopes, ', ')));
   end if;
   return audience;
 end $$;

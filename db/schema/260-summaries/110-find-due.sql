@@ -53,8 +53,7 @@ begin
     where (types is null or s.scope_type = any (types)) and (only_value is null or s.scope_value = only_value)
   ), current as (
     select s.*,
-      exists (
-        select from public.memory_summary_sources l where l.summary_packet = s.source_packet and l.is_changed) as is_changed
+      exists (select from public.memory_summary_sources l where l.summary_packet = s.source_packet and l.is_changed) as is_changed
     from public.memory_summaries s
     where s.tenant_id = target_tenant
       and (me.caller is null or s.org_id is not distinct from me.org_id and s.user_id is not distinct from me.user_id)

@@ -11,10 +11,8 @@ language sql stable set search_path = ''
 begin atomic
   with sources as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.created_at, p.speaker,
-      p.metadata ->> 'creator' as creator, p.metadata ->> 'source' as source,
-      p.envelope ->> 'content' as content,
-      row_number() over (order by p."timestamp" desc, p.packet_id desc) as place,
-      count(*) over () as number
+      p.metadata ->> 'creator' as creator, p.metadata ->> 'source' as source, p.envelope ->> 'content' as content,
+      row_number() over (order by p."timestamp" desc, p.packet_id desc) as place, count(*) over () as number
     from public.packet_store p
     where p.packet_id = any (ids)
   ), trimmed as (

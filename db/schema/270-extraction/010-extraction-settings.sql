@@ -1,8 +1,7 @@
 -- Which memories a chat model may read, and the budget for it. set_extraction_settings() writes it; triggers of
 -- packet_store and the jobs ask it before anything is sent.
 create function extraction.are_kinds(kinds text[]) returns boolean language sql immutable parallel safe set search_path = ''
-return not exists (
-  select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
+return not exists (select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
 comment on function extraction.are_kinds is 'True if each text can be a kind: a lower-case word of at most 63 characters.';
 
 create function extraction.is_budget(tokens_per_day bigint) returns boolean

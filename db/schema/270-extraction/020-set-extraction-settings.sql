@@ -32,8 +32,7 @@ begin
     scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope)
       order by 1),
     writes_summaries = coalesce(set_extraction_settings.writes_summaries, s.writes_summaries),
-    tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day),
-    updated_at = clock_timestamp()
+    tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day), updated_at = clock_timestamp()
   where s.tenant_id = admin.target_tenant_id returning s.* into saved;
   return saved;
 end $$;

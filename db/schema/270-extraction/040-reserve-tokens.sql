@@ -34,8 +34,7 @@ begin atomic
     -- Counts of the provider are clamped, so a negative count can't give tokens back.
     prompt_tokens = u.prompt_tokens + least(greatest(coalesce(record_token_usage.prompt_tokens, 0), 0), 1000000000),
     completion_tokens = u.completion_tokens + least(greatest(coalesce(record_token_usage.completion_tokens, 0), 0), 1000000000),
-    failed_calls = u.failed_calls + has_failed::integer,
-    updated_at = clock_timestamp()
+    failed_calls = u.failed_calls + has_failed::integer, updated_at = clock_timestamp()
   where u.tenant_id = record_token_usage.tenant_id and u.day = record_token_usage.day;
 end;
 comment on function extraction.record_token_usage is 'Replaces a reservation by the real cost; null keeps it.';

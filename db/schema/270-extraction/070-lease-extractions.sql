@@ -38,9 +38,7 @@ declare
 begin
   update extraction.pending_extractions q
   set leased_until = null,
-    next_attempt_at = now() + delay,
-    last_error = tasks.error_name(error),
-    attempts = q.attempts + counts_as_attempt::integer,
+    next_attempt_at = now() + delay, last_error = tasks.error_name(error), attempts = q.attempts + counts_as_attempt::integer,
     given_up_at = case when counts_as_attempt and q.attempts + 1 >= max_attempts then now() end
   where q.packet_id = postpone_extraction.packet_id returning q.given_up_at is not null into has_given_up;
   return coalesce(has_given_up, false);

@@ -17,8 +17,7 @@ with policies as (
     and exists (select from unnest(p.polroles) as g (id) where pg_catalog.pg_has_role(r.role, g.id, 'usage'))
 ), rights as (
   select
-    r.role,
-    pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'select')
+    r.role, pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'select')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'select')), false) as may_read,
     coalesce(bool_or(p.is_permissive and p.command in ('all', 'select') and p.qual !~ 'current_scopes\('), false)
       as reads_any_scope,
@@ -42,8 +41,7 @@ with policies as (
 ), cells as (
   select
     a.tenant_id, a.caller, a.role, s.scope, s.is_project_scoped, r.may_change, r.changes_own_only,
-    r.may_clean_up and a.can_clean_up as may_clean_up,
-    t.is_active and a.is_active
+    r.may_clean_up and a.can_clean_up as may_clean_up, t.is_active and a.is_active
       and r.may_read and (r.reads_any_scope or s.is_active
         and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)))
       as may_read,

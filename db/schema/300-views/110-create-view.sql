@@ -46,8 +46,7 @@ begin
   execute format('comment on view public.%I is %L', view_name, format(
     '%s Memories of kind %s with their fields as typed columns: what the caller may read, archived ones too '
     '(archived_at is when they left searches). A value that its type does not allow, in a memory from before the rules, is null. '
-    'To write, use memory_store or packet_store.',
-    built_in.purpose, kind));
+    'To write, use memory_store or packet_store.', built_in.purpose, kind));
   for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
     column_name := case when field.field = any (common) then kind || '_' || field.field else field.field end;
     execute format('comment on column public.%I.%I is %L', view_name, column_name, field.meaning);

@@ -1,5 +1,4 @@
 -- Creates the views of all built-in kinds, and the index that finds their memories.
-
 do $$
 declare
   built_in record;

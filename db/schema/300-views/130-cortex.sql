@@ -67,16 +67,11 @@ end $$;
 
 create view cortex.event_audit with (security_invoker = true) as
 select
-  a.audit_id as id,
-  a.table_name as entity_type,
-  a.row_id as entity_id,
-  a.operation,
-  a.caller as actor,
+  a.audit_id as id, a.table_name as entity_type, a.row_id as entity_id, a.operation, a.caller as actor,
   a.details - '{caller,creator,source,tool_name}'::text[]
     || jsonb_strip_nulls(jsonb_build_object(
       'status', a.status, 'sqlstate', a.sqlstate, 'project_id', a.project_id, 'scope', a.scope)) as change,
-  a.occurred_at as ts,
-  a.occurred_at as created_at
+  a.occurred_at as ts, a.occurred_at as created_at
 from public.audit_log a;
 call identity.describe('cortex.event_audit', 'The audit log as the older system''s table event_audit: what was done to which row,
     by whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.

@@ -2,26 +2,20 @@
 -- The added columns are computed for their reader: they belong to other rows, which may be hidden from it, move or be erased.
 create view cortex.reflection_store with (security_invoker = true) as
 select
-  r.*,
-  (select t.task_id from public.reflection_store_tasks(r) t limit 1) as task_id,
-  public.reflection_store_content(r) as content,
-  public.reflection_store_tags(r) as tags,
+  r.*, (select t.task_id from public.reflection_store_tasks(r) t limit 1) as task_id,
+  public.reflection_store_content(r) as content, public.reflection_store_tags(r) as tags,
   public.reflection_store_access_count(r) as access_count
 from public.reflection_store r;
 
 create view cortex.task_reflections with (security_invoker = true) as
 select
-  t.*,
-  public.task_reflections_lessons_learned(t) as lessons,
-  public.task_reflections_false_constraints(t) as false_constraints,
+  t.*, public.task_reflections_lessons_learned(t) as lessons, public.task_reflections_false_constraints(t) as false_constraints,
   public.task_reflections_helpful_patterns(t) as helpful_patterns
 from public.task_reflections t;
 
 create view cortex.memory_summaries with (security_invoker = true) as
 select
-  s.*,
-  public.memory_summaries_summary_text(s) as summary_text,
-  public.memory_summaries_source_packet_ids(s) as source_packet_ids
+  s.*, public.memory_summaries_summary_text(s) as summary_text, public.memory_summaries_source_packet_ids(s) as source_packet_ids
 from public.memory_summaries s;
 comment on view cortex.reflection_store is 'Lessons as in public.reflection_store, with their text, tags, access count and task: '
   'what the caller may read. Read-only.';
