@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:34facd22df1408f8ee53fa83d35ff1c55b2ccf33
+--! Hash: sha1:b1240fad11f095babc7a9bfa0553d3214b08d4d6
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -10186,11 +10186,11 @@ call identity.describe('public.save_result', 'The answer of a save: its status, 
   similar: Near-duplicates, most similar first; null if they were not searched for.');
 --! EndIncluded 100-duplicates/010-save-result.sql
 --! Included 100-duplicates/015-telling-words.sql
--- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts
--- here. A row has a language, a class, and meanings with their words: to extend it, add words, meanings or a row. A * at the
--- end stands for any ending. Words after a | mean something else in another language (the German "sei", the Italian 6): they
--- count only in a text of their own language, which is known by its marker words. Words of Chinese, Japanese and Korean have
--- up to three characters.
+-- The words that change what a text says, by language: compare_used_words() looks up the words that differ between two texts
+-- here. A row has a language, a class, and meanings with their words: to extend it, add words, meanings or a row. A * at the end
+-- stands for any ending. Words after a | mean something else in another language (the German "sei", the Italian 6): they count
+-- only in a text of their own language, which is known by its marker words. Words of Chinese, Japanese and Korean have up to
+-- three characters.
 create table duplicates.telling_words (
   word text not null,
   language text not null,
@@ -10547,7 +10547,7 @@ where w.word <> '' on conflict do nothing;
 --! EndIncluded 100-duplicates/015-telling-words.sql
 --! Included 100-duplicates/020-compare-words.sql
 -- Compares two texts by their words: how much they share, and whether what differs changes what they say. find_similar()
--- calls compare_words() for each candidate.
+-- calls compare_used_words() for each candidate.
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
 comment on function duplicates.max_parsed_chars is 'How many characters are parsed at once, to fit into one tsvector.';
 
@@ -10817,16 +10817,8 @@ comment on function duplicates.compare_used_words is 'How much of their words tw
   'stems, without regard to word order; frequent words weigh half. is_distinguished: the words that differ hold a negation or '
   'its prefix, a number, a unit, a date, a time, a name or the opposite of one another, or two words have changed places, so '
   'that the texts don''t say the same, however similar they are.';
-
-create function duplicates.compare_words(
-  one text, other text, language text default 'english', out similarity real, out is_distinguished boolean) returns record
-language sql stable parallel safe strict set search_path = ''
-return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used_words(other), language);
-comment on function duplicates.compare_words is 'compare_used_words() of two texts, whose words are stemmed by the rules of a '
-  'language.';
 grant execute on function duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words,
-  duplicates.plain_text, duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words to
-  l9_agent, l9_admin;
+  duplicates.plain_text, duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words to l9_agent, l9_admin;
 --! EndIncluded 100-duplicates/020-compare-words.sql
 --! Included 100-duplicates/030-find-similar.sql
 -- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
@@ -12269,8 +12261,7 @@ comment on function documents.title_of is 'A document''s title: its first headin
 grant execute on function documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of to l9_agent, l9_admin;
 --! EndIncluded 120-documents/020-find-marks.sql
 --! Included 120-documents/030-cut-markdown.sql
--- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body(); in psql,
--- cut_markdown() shows where a text would be cut.
+-- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body().
 create function documents.parts_of_line(line text) returns table (part integer, text text)
 language sql immutable parallel safe set search_path = ''
 begin atomic
@@ -12386,21 +12377,9 @@ begin atomic
   left join marks m on m.line = u.mark
   where u.n is not null order by u.n;
 end;
-comment on function documents.with_headings is 'The pieces of a Markdown with the heading that each begins with or stands under; '
-  'before the first heading it is the title, and the level 0.';
+comment on function documents.with_headings is 'Pieces with the heading that each begins with or stands under, or the title.';
 
-create function documents.cut_markdown(markdown text, title text)
-returns table ("position" integer, heading text, level integer, body_md text)
-language plpgsql immutable parallel safe set search_path = '' as $$
-begin
-  perform documents.check_body(markdown);
-  return query select h.n, h.heading, h.level, h.body_md from documents.with_headings(documents.cut(markdown), title) h;
-end $$;
-comment on function documents.cut_markdown is 'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md '
-  'joined in order of position is the same text, byte for byte. The heading is the one that a section begins with or stands '
-  'under, or the title, with level 0, before the first one. Errors: L9LIM, L9VAL.';
-grant execute on function documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown to l9_agent,
-  l9_admin;
+grant execute on function documents.parts_of_line, documents.cut, documents.with_headings to l9_agent, l9_admin;
 --! EndIncluded 120-documents/030-cut-markdown.sql
 --! Included 120-documents/040-longest-rise.sql
 -- Which sections of a document stayed in their order: place_sections() calls longest_rise() with their old places.
@@ -12450,11 +12429,9 @@ create type documents.present_section as (place integer, packet_id uuid, body_md
 comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
 
 create type documents.wanted_section as (n integer, heading text, level integer, body_md text, place integer, "position" numeric);
-comment on type documents.wanted_section is 'A section as it should be. n: its number in the new order; place: that of the '
-  'present section which it takes over; null for none.';
+comment on type documents.wanted_section is 'A section to be: n, its place in the new order; place, that of the one it replaces.';
 
-create function documents.sections_of(document_id uuid) returns setof public.packet_store
-language sql stable set search_path = ''
+create function documents.sections_of(document_id uuid) returns setof public.packet_store language sql stable set search_path = ''
 begin atomic
   select p.*
   from public.packet_store p
@@ -12480,8 +12457,7 @@ begin
   end if;
   return documents.cut(middle, fence);
 end $$;
-comment on function documents.cut_next is 'The first pieces of a text that follows what is stored: one more than these, or all '
-  'if it has no more. Cutting goes from the beginning to the end, so they are those that it has as a whole.';
+comment on function documents.cut_next is 'The first pieces of a text that follows: one more than these, or all.';
 
 -- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal text.
 create function documents.cut_again(

@@ -1,8 +1,8 @@
--- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts
--- here. A row has a language, a class, and meanings with their words: to extend it, add words, meanings or a row. A * at the
--- end stands for any ending. Words after a | mean something else in another language (the German "sei", the Italian 6): they
--- count only in a text of their own language, which is known by its marker words. Words of Chinese, Japanese and Korean have
--- up to three characters.
+-- The words that change what a text says, by language: compare_used_words() looks up the words that differ between two texts
+-- here. A row has a language, a class, and meanings with their words: to extend it, add words, meanings or a row. A * at the end
+-- stands for any ending. Words after a | mean something else in another language (the German "sei", the Italian 6): they count
+-- only in a text of their own language, which is known by its marker words. Words of Chinese, Japanese and Korean have up to
+-- three characters.
 create table duplicates.telling_words (
   word text not null,
   language text not null,

@@ -1,5 +1,5 @@
 -- Compares two texts by their words: how much they share, and whether what differs changes what they say. find_similar()
--- calls compare_words() for each candidate.
+-- calls compare_used_words() for each candidate.
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
 comment on function duplicates.max_parsed_chars is 'How many characters are parsed at once, to fit into one tsvector.';
 
@@ -269,13 +269,5 @@ comment on function duplicates.compare_used_words is 'How much of their words tw
   'stems, without regard to word order; frequent words weigh half. is_distinguished: the words that differ hold a negation or '
   'its prefix, a number, a unit, a date, a time, a name or the opposite of one another, or two words have changed places, so '
   'that the texts don''t say the same, however similar they are.';
-
-create function duplicates.compare_words(
-  one text, other text, language text default 'english', out similarity real, out is_distinguished boolean) returns record
-language sql stable parallel safe strict set search_path = ''
-return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used_words(other), language);
-comment on function duplicates.compare_words is 'compare_used_words() of two texts, whose words are stemmed by the rules of a '
-  'language.';
 grant execute on function duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words,
-  duplicates.plain_text, duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words to
-  l9_agent, l9_admin;
+  duplicates.plain_text, duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words to l9_agent, l9_admin;

@@ -1,5 +1,4 @@
--- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body(); in psql,
--- cut_markdown() shows where a text would be cut.
+-- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body().
 create function documents.parts_of_line(line text) returns table (part integer, text text)
 language sql immutable parallel safe set search_path = ''
 begin atomic
@@ -115,18 +114,6 @@ begin atomic
   left join marks m on m.line = u.mark
   where u.n is not null order by u.n;
 end;
-comment on function documents.with_headings is 'The pieces of a Markdown with the heading that each begins with or stands under; '
-  'before the first heading it is the title, and the level 0.';
+comment on function documents.with_headings is 'Pieces with the heading that each begins with or stands under, or the title.';
 
-create function documents.cut_markdown(markdown text, title text)
-returns table ("position" integer, heading text, level integer, body_md text)
-language plpgsql immutable parallel safe set search_path = '' as $$
-begin
-  perform documents.check_body(markdown);
-  return query select h.n, h.heading, h.level, h.body_md from documents.with_headings(documents.cut(markdown), title) h;
-end $$;
-comment on function documents.cut_markdown is 'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md '
-  'joined in order of position is the same text, byte for byte. The heading is the one that a section begins with or stands '
-  'under, or the title, with level 0, before the first one. Errors: L9LIM, L9VAL.';
-grant execute on function documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown to l9_agent,
-  l9_admin;
+grant execute on function documents.parts_of_line, documents.cut, documents.with_headings to l9_agent, l9_admin;

@@ -4,11 +4,9 @@ create type documents.present_section as (place integer, packet_id uuid, body_md
 comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
 
 create type documents.wanted_section as (n integer, heading text, level integer, body_md text, place integer, "position" numeric);
-comment on type documents.wanted_section is 'A section as it should be. n: its number in the new order; place: that of the '
-  'present section which it takes over; null for none.';
+comment on type documents.wanted_section is 'A section to be: n, its place in the new order; place, that of the one it replaces.';
 
-create function documents.sections_of(document_id uuid) returns setof public.packet_store
-language sql stable set search_path = ''
+create function documents.sections_of(document_id uuid) returns setof public.packet_store language sql stable set search_path = ''
 begin atomic
   select p.*
   from public.packet_store p
@@ -34,8 +32,7 @@ begin
   end if;
   return documents.cut(middle, fence);
 end $$;
-comment on function documents.cut_next is 'The first pieces of a text that follows what is stored: one more than these, or all '
-  'if it has no more. Cutting goes from the beginning to the end, so they are those that it has as a whole.';
+comment on function documents.cut_next is 'The first pieces of a text that follows: one more than these, or all.';
 
 -- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal text.
 create function documents.cut_again(

@@ -13,10 +13,13 @@ const LEAST = 1024;
 const MOST = 3072;
 const bytes = (text: string) => Buffer.byteLength(text);
 
-describe('documents.cut_markdown', () => {
+describe('the sections of a Markdown', () => {
   const db = useTestDatabase({ rollsBack: true });
   const cut = (markdown: string): Promise<Piece[]> =>
-    db.sql('C', 'select * from documents.cut_markdown($1, $2)', [markdown, 'The title']);
+    db.sql('C', 'select n as "position", heading, level, body_md from documents.with_headings(documents.cut($1), $2)', [
+      markdown,
+      'The title',
+    ]);
   const headings = async (markdown: string) => (await cut(markdown)).map(({ level, heading }) => `${level} ${heading}`);
   const text = (length: number, word = 'lorem ') =>
     `${word.repeat(Math.ceil(length / word.length)).slice(0, length)}\n`;
@@ -142,7 +145,8 @@ describe('documents.cut_markdown', () => {
   });
 
   it('refuses a blank text and one of more than 4 MiB', async () => {
-    await expect(cut(' \r\n\t')).rejects.toMatchObject({ code: 'L9VAL', column: 'body_md' });
-    await expect(cut('x'.repeat(4 * 1024 * 1024 + 1))).rejects.toMatchObject({ code: 'L9LIM', column: 'body_md' });
+    const check = (markdown: string) => db.sql('C', 'select documents.check_body($1)', [markdown]);
+    await expect(check(' \r\n\t')).rejects.toMatchObject({ code: 'L9VAL', column: 'body_md' });
+    await expect(check('x'.repeat(4 * 1024 * 1024 + 1))).rejects.toMatchObject({ code: 'L9LIM', column: 'body_md' });
   });
 });

@@ -5,7 +5,7 @@ import { alike, apart, pairOf } from './judged-pairs.ts';
 
 const SAVE = 'select r.status, (r.memory).packet_id from public.save_memory';
 
-describe('compare_words', () => {
+describe('compare_used_words', () => {
   const db = useTestDatabase();
   let project = 0;
 
@@ -13,7 +13,8 @@ describe('compare_words', () => {
     db.sql(
       'C',
       `select p.one, p.other, c.similarity >= duplicates.similarity_threshold() and not c.is_distinguished as is_near, c.is_distinguished
-       from jsonb_to_recordset($1) as p (one text, other text) cross join lateral duplicates.compare_words(p.one, p.other) c`,
+       from jsonb_to_recordset($1) as p (one text, other text) cross join lateral 
+         duplicates.compare_used_words(duplicates.used_words(p.one), duplicates.used_words(p.other), 'english') c`,
       [JSON.stringify(pairs.map(([one, other]) => ({ one, other })))],
     );
   const save = async (args: Record<string, unknown>) =>
