@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:b1240fad11f095babc7a9bfa0553d3214b08d4d6
+--! Hash: sha1:dba73a2b0ba24c79dd2de1604fbaeba2c42c4277
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -2289,8 +2289,7 @@ comment on type administration.administrator is 'The administrator, the target t
 
 create function administration.is_owner() returns boolean language sql stable parallel safe set search_path = ''
 return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-comment on function administration.is_owner is 'True if the session has the rights of l9_owner (a DBA in psql); false for every '
-  'other role, even inside a function that runs as the owner.';
+comment on function administration.is_owner is 'True for a DBA with the rights of l9_owner, and false in any definer function.';
 
 -- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants what it has.
 create function administration.require_administrator(tenant_id uuid) returns administration.administrator
@@ -2299,6 +2298,7 @@ declare
   me identity.identity;
   admin administration.administrator;
 begin
+  -- The owner in psql has no identity, so what names the administrator stays null: it has no tenant of its own to lock out.
   if administration.is_owner() then
     admin.target_tenant_id := coalesce(require_administrator.tenant_id, identity.default_tenant_id());
     admin.is_operator := true;
@@ -2313,6 +2313,7 @@ begin
   end if;
 
   if admin.is_operator then
+    -- An operator (not the owner, who has no token) may be given everything below, so its token must not be limited.
     if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
       perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
     elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
@@ -2358,6 +2359,16 @@ begin
   end if;
 end $$;
 comment on function administration.require_whole_token is 'Raises L9SCP if the token is limited: the change would exceed it.';
+
+create function administration.require_unlimited(tenant_id uuid) returns administration.administrator
+language plpgsql stable set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_administrator(require_unlimited.tenant_id);
+begin
+  perform administration.require_whole_token(admin);
+  return admin;
+end $$;
+comment on function administration.require_unlimited is 'require_administrator() and require_whole_token().';
 --! EndIncluded 030-administration/010-require-administrator.sql
 --! Included 030-administration/020-check-grantable.sql
 -- Checks of what administrators grant: scopes, projects, rights and limits of calls. register_actor(),
@@ -2404,8 +2415,7 @@ begin
   end if;
   return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
 end $$;
-comment on function administration.check_scope_list is 'Returns a list of scopes sorted and without duplicates, or {*} if it '
-  'contains *. Raises L9VAL if a scope is not registered.';
+comment on function administration.check_scope_list is 'The scopes sorted, each once, or {*}. Raises L9VAL for an unknown one.';
 
 create function administration.check_call_limit(field text, calls integer) returns void
 language plpgsql stable set search_path = '' as $$
@@ -2424,8 +2434,7 @@ comment on function administration.raise_not_found is 'Raises L9OWN for an org, 
 --! Included 030-administration/030-watch-changes.sql
 -- Triggers that audit each change of tenants, orgs, users, scopes, actors and keys, and tell the running gateways to
 -- reload. Tables of settings use tg__audit_identity(), too.
-create function administration.tg__audit_identity() returns trigger
-language plpgsql set search_path = '' as $$
+create function administration.tg__audit_identity() returns trigger language plpgsql set search_path = '' as $$
 declare
   new_row jsonb := to_jsonb(new);
   old_row jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
@@ -2473,8 +2482,7 @@ return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', t
 comment on function administration.notified_channels is 'The channels that this transaction notifies: its gateway need not wait.';
 grant execute on function administration.notified_channels to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function administration.tg__notify() returns trigger
-language plpgsql set search_path = '' as $$
+create function administration.tg__notify() returns trigger language plpgsql set search_path = '' as $$
 begin
   perform pg_notify(tg_argv[0], '');
   perform set_config('l9.notified_channels', (
@@ -2497,6 +2505,30 @@ create trigger _900_notify after insert or update or delete or truncate on publi
 create trigger _900_notify after insert or update or delete or truncate on public.api_keys
   for each statement execute function administration.tg__notify('l9_identity');
 --! EndIncluded 030-administration/030-watch-changes.sql
+--! Included 030-administration/035-set-active.sql
+-- Switches orgs, users and scopes of a tenant off and on: their functions deactivate_…() and reactivate_…() call set_active().
+create function administration.set_active(changed anyelement, key text, value text, tenant_id uuid, is_active boolean)
+returns anyelement
+language plpgsql volatile set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_unlimited(set_active.tenant_id);
+begin
+  -- Of the keys, an administrator has org_id and user_id itself.
+  if admin.own_tenant_id = admin.target_tenant_id and value = to_jsonb(admin) ->> key then
+    perform identity.raise_error('L9SCP',
+      format('%s: your token acts for this %s; you would lock yourself out', key, replace(key, '_id', '')));
+  end if;
+  execute format('update %s t set is_active = $1 where t.tenant_id = $2 and t.%I = %L returning t.*', pg_typeof(changed), key,
+    value)
+  into changed using is_active, admin.target_tenant_id;
+  if changed is null then
+    perform administration.raise_not_found(key);
+  end if;
+  return changed;
+end $$;
+comment on function administration.set_active is 'Switches a row of the type of `changed`, by the value of its key, off or on. '
+  'Raises L9OWN, or L9SCP for an administrator''s own org or user.';
+--! EndIncluded 030-administration/035-set-active.sql
 --! Included 030-administration/040-tenants.sql
 -- Creates tenants and switches them off and on. Operators call these functions in psql or GraphQL.
 create function public.create_tenant(name text) returns public.tenants
@@ -2552,10 +2584,9 @@ grant execute on function public.create_tenant, public.deactivate_tenant, public
 create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null) returns public.tenants
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(set_query_text_audit.tenant_id);
+  admin administration.administrator := administration.require_unlimited(set_query_text_audit.tenant_id);
   changed public.tenants;
 begin
-  perform administration.require_whole_token(admin);
   if enabled is null then
     perform identity.raise_error('L9VAL', 'enabled: must be true or false');
   end if;
@@ -2598,10 +2629,9 @@ grant execute on function public.set_tenant_limits to l9_platform_admin;
 create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null) returns public.orgs
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(create_org.tenant_id);
+  admin administration.administrator := administration.require_unlimited(create_org.tenant_id);
   created public.orgs;
 begin
-  perform administration.require_whole_token(admin);
   if identity.is_display_name(create_org.name, 200) is not true then
     perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space');
   end if;
@@ -2616,32 +2646,15 @@ end $$;
 comment on function public.create_org is 'Registers an org, under the id that an identity provider uses for it or a new one. For '
   'admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
-create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean) returns public.orgs
-language plpgsql volatile set search_path = '' as $$
-declare
-  admin administration.administrator := administration.require_administrator(set_org_active.tenant_id);
-  changed public.orgs;
-begin
-  perform administration.require_whole_token(admin);
-  if admin.own_tenant_id = admin.target_tenant_id and set_org_active.org_id = admin.org_id then
-    perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out');
-  end if;
-  update public.orgs o set is_active = set_org_active.is_active
-  where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id returning o.* into changed;
-  if not found then
-    perform administration.raise_not_found('org_id');
-  end if;
-  return changed;
-end $$;
-comment on function administration.set_org_active is 'Implements deactivate_org() and reactivate_org().';
-
 create function public.deactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
-language sql volatile security definer set search_path = '' return administration.set_org_active(org_id, tenant_id, false);
+language sql volatile security definer set search_path = ''
+return administration.set_active(null::public.orgs, 'org_id', org_id::text, tenant_id, false);
 comment on function public.deactivate_org is 'From the next request on a token or key that names this org has no identity. For '
   'admins of the tenant. Raises L9OWN if the org is not registered. Definer: identity tables change through functions only.';
 
 create function public.reactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
-language sql volatile security definer set search_path = '' return administration.set_org_active(org_id, tenant_id, true);
+language sql volatile security definer set search_path = ''
+return administration.set_active(null::public.orgs, 'org_id', org_id::text, tenant_id, true);
 comment on function public.reactivate_org is 'Undoes deactivate_org(). Definer: identity tables change through functions only.';
 grant execute on function public.create_org, public.deactivate_org, public.reactivate_org to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/060-orgs.sql
@@ -2651,10 +2664,9 @@ create function public.create_user(name text, user_id uuid default null, org_id 
 returns public.users
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(create_user.tenant_id);
+  admin administration.administrator := administration.require_unlimited(create_user.tenant_id);
   created public.users;
 begin
-  perform administration.require_whole_token(admin);
   if identity.is_display_name(create_user.name, 200) is not true then
     perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space');
   elsif create_user.org_id is not null and not exists (
@@ -2673,32 +2685,15 @@ comment on function public.create_user is 'Registers a user, under the id that a
   'an org is given, only tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. '
   'Definer: identity tables change through functions only.';
 
-create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean) returns public.users
-language plpgsql volatile set search_path = '' as $$
-declare
-  admin administration.administrator := administration.require_administrator(set_user_active.tenant_id);
-  changed public.users;
-begin
-  perform administration.require_whole_token(admin);
-  if admin.own_tenant_id = admin.target_tenant_id and set_user_active.user_id = admin.user_id then
-    perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out');
-  end if;
-  update public.users u set is_active = set_user_active.is_active
-  where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id returning u.* into changed;
-  if not found then
-    perform administration.raise_not_found('user_id');
-  end if;
-  return changed;
-end $$;
-comment on function administration.set_user_active is 'Implements deactivate_user() and reactivate_user().';
-
 create function public.deactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
-language sql volatile security definer set search_path = '' return administration.set_user_active(user_id, tenant_id, false);
+language sql volatile security definer set search_path = ''
+return administration.set_active(null::public.users, 'user_id', user_id::text, tenant_id, false);
 comment on function public.deactivate_user is 'From the next request on a token or key that names this user has no identity. For '
   'admins of the tenant. Raises L9OWN if the user is not registered. Definer: identity tables change through functions only.';
 
 create function public.reactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
-language sql volatile security definer set search_path = '' return administration.set_user_active(user_id, tenant_id, true);
+language sql volatile security definer set search_path = ''
+return administration.set_active(null::public.users, 'user_id', user_id::text, tenant_id, true);
 comment on function public.reactivate_user is 'Undoes deactivate_user(). Definer: identity tables change through functions only.';
 grant execute on function public.create_user, public.deactivate_user, public.reactivate_user to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/070-users.sql
@@ -2709,10 +2704,9 @@ create function public.register_scope(
 returns public.scopes
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(register_scope.tenant_id);
+  admin administration.administrator := administration.require_unlimited(register_scope.tenant_id);
   registered public.scopes;
 begin
-  perform administration.require_whole_token(admin);
   if identity.is_identifier(register_scope.scope) is not true then
     perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _');
   elsif register_scope.is_project_scoped is null then
@@ -2736,29 +2730,15 @@ comment on function public.register_scope is 'Adds a scope to a tenant, or chang
   'every scope can read it; register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
   'Definer: identity tables change through functions only.';
 
-create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean) returns public.scopes
-language plpgsql volatile set search_path = '' as $$
-declare
-  admin administration.administrator := administration.require_administrator(set_scope_active.tenant_id);
-  changed public.scopes;
-begin
-  perform administration.require_whole_token(admin);
-  update public.scopes s set is_active = set_scope_active.is_active
-  where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope returning s.* into changed;
-  if not found then
-    perform administration.raise_not_found('scope');
-  end if;
-  return changed;
-end $$;
-comment on function administration.set_scope_active is 'Implements deactivate_scope() and reactivate_scope().';
-
 create function public.deactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
-language sql volatile security definer set search_path = '' return administration.set_scope_active(scope, tenant_id, false);
+language sql volatile security definer set search_path = ''
+return administration.set_active(null::public.scopes, 'scope', scope, tenant_id, false);
 comment on function public.deactivate_scope is 'From the next statement on no caller of the tenant can read or write this scope; '
   'its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
 
 create function public.reactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
-language sql volatile security definer set search_path = '' return administration.set_scope_active(scope, tenant_id, true);
+language sql volatile security definer set search_path = ''
+return administration.set_active(null::public.scopes, 'scope', scope, tenant_id, true);
 comment on function public.reactivate_scope is 'Undoes deactivate_scope(). Definer: identity tables change through functions '
   'only.';
 grant execute on function public.register_scope, public.deactivate_scope, public.reactivate_scope to l9_admin, l9_platform_admin;
@@ -5759,10 +5739,9 @@ create function public.set_secret_settings(
 returns public.secret_settings
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(set_secret_settings.tenant_id);
+  admin administration.administrator := administration.require_unlimited(set_secret_settings.tenant_id);
   saved public.secret_settings;
 begin
-  perform administration.require_whole_token(admin);
   if set_secret_settings.on_secret not in ('refuse', 'redact', 'allow') then
     perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow');
   end if;
@@ -5783,8 +5762,7 @@ comment on function public.set_secret_settings is 'Sets what a tenant (by defaul
   'whose token covers all scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to '
   'change settings.';
 
-create function secrets.refresh_own_test(tenant_id uuid) returns void
-language plpgsql volatile set search_path = '' as $$
+create function secrets.refresh_own_test(tenant_id uuid) returns void language plpgsql volatile set search_path = '' as $$
 begin
   update public.secret_settings s
   set own_test = (
@@ -5841,11 +5819,10 @@ create function public.register_secret_pattern(
   tenant_id uuid default null) returns public.secret_patterns
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(register_secret_pattern.tenant_id);
+  admin administration.administrator := administration.require_unlimited(register_secret_pattern.tenant_id);
   saved public.secret_patterns;
   keys text[] := nullif(register_secret_pattern.keywords, '{}');
 begin
-  perform administration.require_whole_token(admin);
   if secrets.is_pattern_name(register_secret_pattern.name) is not true then
     perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits and -');
   elsif exists (select from public.secret_patterns p where p.tenant_id is null and p.name = register_secret_pattern.name) then
@@ -5883,10 +5860,9 @@ comment on function public.register_secret_pattern is 'Adds a pattern to a tenan
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null) returns public.secret_patterns
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(deactivate_secret_pattern.tenant_id);
+  admin administration.administrator := administration.require_unlimited(deactivate_secret_pattern.tenant_id);
   saved public.secret_patterns;
 begin
-  perform administration.require_whole_token(admin);
   update public.secret_patterns p set is_active = false
   where p.tenant_id = admin.target_tenant_id and p.name = deactivate_secret_pattern.name returning p.* into saved;
   if not found then
@@ -5904,10 +5880,9 @@ create function public.register_secret_exception(
   expression text, reason text, pattern text default null, tenant_id uuid default null) returns public.secret_exceptions
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(register_secret_exception.tenant_id);
+  admin administration.administrator := administration.require_unlimited(register_secret_exception.tenant_id);
   saved public.secret_exceptions;
 begin
-  perform administration.require_whole_token(admin);
   if register_secret_exception.expression is null then
     perform identity.raise_error('L9VAL', 'expression: is required');
   elsif coalesce(octet_length(register_secret_exception.reason), 0) not between 1 and 500 then
@@ -5937,10 +5912,9 @@ create function public.deactivate_secret_exception(exception_id uuid, tenant_id 
 returns public.secret_exceptions
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(deactivate_secret_exception.tenant_id);
+  admin administration.administrator := administration.require_unlimited(deactivate_secret_exception.tenant_id);
   saved public.secret_exceptions;
 begin
-  perform administration.require_whole_token(admin);
   update public.secret_exceptions e set is_active = false
   where e.tenant_id = admin.target_tenant_id and e.exception_id = deactivate_secret_exception.exception_id
   returning e.* into saved;
@@ -6750,8 +6724,7 @@ end $$;
 comment on function kinds.check_whole is 'Raises L9VAL unless one of these fields can name a whole of this kind.';
 
 -- Checks one field after the other, so that the error names the one that is wrong.
-create function kinds.check_new_fields(fields jsonb) returns text[]
-language plpgsql immutable set search_path = '' as $$
+create function kinds.check_new_fields(fields jsonb) returns text[] language plpgsql immutable set search_path = '' as $$
 declare
   field jsonb;
   names text[] := '{}';
@@ -6808,12 +6781,11 @@ create function public.register_memory_kind(
   part_of_field text default null) returns public.memory_kinds
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(register_memory_kind.tenant_id);
+  admin administration.administrator := administration.require_unlimited(register_memory_kind.tenant_id);
   names text[];
   times text[];
   saved public.memory_kinds;
 begin
-  perform administration.require_whole_token(admin);
   if register_memory_kind.kind ~ '^[a-z][a-z0-9_]{0,62}$' is not true then
     perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters');
   elsif exists (select from public.memory_kinds k where k.tenant_id is null and k.kind = register_memory_kind.kind)
@@ -18504,10 +18476,9 @@ create function public.set_search_settings(lexical_weight real default null, sem
   languages text[] default null) returns public.search_settings
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(set_search_settings.tenant_id);
+  admin administration.administrator := administration.require_unlimited(set_search_settings.tenant_id);
   settings public.search_settings := search.default_settings();
 begin
-  perform administration.require_whole_token(admin);
   settings.tenant_id := admin.target_tenant_id;
   settings.updated_at := now();
   insert into public.search_settings as s select settings.* on conflict do nothing;
@@ -20892,10 +20863,9 @@ create function public.set_find_settings(match_weight real default null, recency
   tenant_id uuid default null) returns public.find_settings
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(set_find_settings.tenant_id);
+  admin administration.administrator := administration.require_unlimited(set_find_settings.tenant_id);
   settings public.find_settings := find.default_settings();
 begin
-  perform administration.require_whole_token(admin);
   settings.tenant_id := admin.target_tenant_id;
   settings.updated_at := now();
   insert into public.find_settings as s select settings.* on conflict do nothing;
@@ -21765,10 +21735,9 @@ create function public.set_world_model_settings(takes_facts boolean, tenant_id u
 returns public.world_model_settings
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(set_world_model_settings.tenant_id);
+  admin administration.administrator := administration.require_unlimited(set_world_model_settings.tenant_id);
   saved public.world_model_settings;
 begin
-  perform administration.require_whole_token(admin);
   if set_world_model_settings.takes_facts is null then
     perform identity.raise_error('L9VAL', 'takes_facts: must be true or false');
   end if;
@@ -25065,11 +25034,10 @@ create function public.set_extraction_settings(is_enabled boolean default null, 
   tenant_id uuid default null) returns public.extraction_settings
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
+  admin administration.administrator := administration.require_unlimited(set_extraction_settings.tenant_id);
   saved public.extraction_settings;
   unknown_scope text;
 begin
-  perform administration.require_whole_token(admin);
   if cardinality(set_extraction_settings.kinds) > 64 then
     perform identity.raise_error('L9LIM', 'kinds: at most 64');
   elsif not extraction.are_kinds(set_extraction_settings.kinds) then
@@ -25971,10 +25939,9 @@ create trigger _500_audit after insert or update on public.archive_settings
 create function public.set_archive_settings(archive_fields text[], tenant_id uuid default null) returns public.archive_settings
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(set_archive_settings.tenant_id);
+  admin administration.administrator := administration.require_unlimited(set_archive_settings.tenant_id);
   saved public.archive_settings;
 begin
-  perform administration.require_whole_token(admin);
   if (set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[]) is not true then
     perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one');
   elsif 'tool_calls' = any (set_archive_settings.archive_fields) and 'messages' <> all (set_archive_settings.archive_fields) then
@@ -26863,9 +26830,8 @@ create function archive.keys_to_rotate(current_key_id text, after uuid, at_most 
 returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(null);
+  admin administration.administrator := administration.require_unlimited(null);
 begin
-  perform administration.require_whole_token(admin);
   return query
     select a.archive_id, a.tenant_id, a.key_id, w.wrapped_key
     from public.session_archives a
@@ -26879,10 +26845,9 @@ comment on function archive.keys_to_rotate is 'The next wrapped keys of archives
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(null);
+  admin administration.administrator := administration.require_unlimited(null);
   replaced public.session_archives;
 begin
-  perform administration.require_whole_token(admin);
   if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
     perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-');
   end if;
@@ -26903,7 +26868,7 @@ comment on function archive.replace_key is 'Replaces the wrapped key of an archi
 create function archive.keys_in_use(out key_id text, out archives bigint) returns setof record
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  perform administration.require_whole_token(administration.require_administrator(null));
+  perform administration.require_unlimited(null);
   return query select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
 end $$;
 comment on function archive.keys_in_use is 'The master keys that archives need, and how many: those of the tenant for an admin, '
@@ -26920,8 +26885,7 @@ begin
     perform audit.audit_read('READ', jsonb_build_object('function', 'verify_archives', 'ids', '[]'::jsonb));
   end if;
 end $$;
-comment on function archive.archives_to_verify is 'The next archives that the caller may read, in the order of their ids. '
-  'Opening each one is audited, so an audit row is written only if there are none.';
+comment on function archive.archives_to_verify is 'The next readable archives by id. Opening each one is audited.';
 grant execute on function archive.keys_to_rotate, archive.replace_key, archive.keys_in_use to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 290-archive/100-rotate-archive-keys.sql
@@ -27041,11 +27005,10 @@ create function public.set_storage_price(connector text, currency text, per_gb_m
   price_list text default null, tenant_id uuid default null) returns public.storage_prices
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
+  admin administration.administrator := administration.require_unlimited(set_storage_price.tenant_id);
   saved public.storage_prices;
   field text;
 begin
-  perform administration.require_whole_token(admin);
   if set_storage_price.connector is null or set_storage_price.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL',
       'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters');

@@ -7,8 +7,7 @@ comment on type administration.administrator is 'The administrator, the target t
 
 create function administration.is_owner() returns boolean language sql stable parallel safe set search_path = ''
 return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-comment on function administration.is_owner is 'True if the session has the rights of l9_owner (a DBA in psql); false for every '
-  'other role, even inside a function that runs as the owner.';
+comment on function administration.is_owner is 'True for a DBA with the rights of l9_owner, and false in any definer function.';
 
 -- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants what it has.
 create function administration.require_administrator(tenant_id uuid) returns administration.administrator
@@ -17,6 +16,7 @@ declare
   me identity.identity;
   admin administration.administrator;
 begin
+  -- The owner in psql has no identity, so what names the administrator stays null: it has no tenant of its own to lock out.
   if administration.is_owner() then
     admin.target_tenant_id := coalesce(require_administrator.tenant_id, identity.default_tenant_id());
     admin.is_operator := true;
@@ -31,6 +31,7 @@ begin
   end if;
 
   if admin.is_operator then
+    -- An operator (not the owner, who has no token) may be given everything below, so its token must not be limited.
     if me.caller is not null and not ('*' = any (me.projects) and '*' = any (identity.list_claim('scopes'))) then
       perform identity.raise_error('L9SCP', 'a token that is limited to some scopes or projects cannot administer other tenants');
     elsif not exists (select from public.tenants t where t.tenant_id = admin.target_tenant_id) then
@@ -76,3 +77,13 @@ begin
   end if;
 end $$;
 comment on function administration.require_whole_token is 'Raises L9SCP if the token is limited: the change would exceed it.';
+
+create function administration.require_unlimited(tenant_id uuid) returns administration.administrator
+language plpgsql stable set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_administrator(require_unlimited.tenant_id);
+begin
+  perform administration.require_whole_token(admin);
+  return admin;
+end $$;
+comment on function administration.require_unlimited is 'require_administrator() and require_whole_token().';

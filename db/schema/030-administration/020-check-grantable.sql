@@ -42,8 +42,7 @@ begin
   end if;
   return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
 end $$;
-comment on function administration.check_scope_list is 'Returns a list of scopes sorted and without duplicates, or {*} if it '
-  'contains *. Raises L9VAL if a scope is not registered.';
+comment on function administration.check_scope_list is 'The scopes sorted, each once, or {*}. Raises L9VAL for an unknown one.';
 
 create function administration.check_call_limit(field text, calls integer) returns void
 language plpgsql stable set search_path = '' as $$

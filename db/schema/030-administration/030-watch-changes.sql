@@ -1,7 +1,6 @@
 -- Triggers that audit each change of tenants, orgs, users, scopes, actors and keys, and tell the running gateways to
 -- reload. Tables of settings use tg__audit_identity(), too.
-create function administration.tg__audit_identity() returns trigger
-language plpgsql set search_path = '' as $$
+create function administration.tg__audit_identity() returns trigger language plpgsql set search_path = '' as $$
 declare
   new_row jsonb := to_jsonb(new);
   old_row jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
@@ -49,8 +48,7 @@ return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', t
 comment on function administration.notified_channels is 'The channels that this transaction notifies: its gateway need not wait.';
 grant execute on function administration.notified_channels to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function administration.tg__notify() returns trigger
-language plpgsql set search_path = '' as $$
+create function administration.tg__notify() returns trigger language plpgsql set search_path = '' as $$
 begin
   perform pg_notify(tg_argv[0], '');
   perform set_config('l9.notified_channels', (

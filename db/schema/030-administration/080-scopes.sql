@@ -4,10 +4,9 @@ create function public.register_scope(
 returns public.scopes
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(register_scope.tenant_id);
+  admin administration.administrator := administration.require_unlimited(register_scope.tenant_id);
   registered public.scopes;
 begin
-  perform administration.require_whole_token(admin);
   if identity.is_identifier(register_scope.scope) is not true then
     perform identity.raise_error('L9VAL', 'scope: 1 to 63 lower-case letters, digits, - and _');
   elsif register_scope.is_project_scoped is null then
@@ -31,29 +30,15 @@ comment on function public.register_scope is 'Adds a scope to a tenant, or chang
   'every scope can read it; register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
   'Definer: identity tables change through functions only.';
 
-create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean) returns public.scopes
-language plpgsql volatile set search_path = '' as $$
-declare
-  admin administration.administrator := administration.require_administrator(set_scope_active.tenant_id);
-  changed public.scopes;
-begin
-  perform administration.require_whole_token(admin);
-  update public.scopes s set is_active = set_scope_active.is_active
-  where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope returning s.* into changed;
-  if not found then
-    perform administration.raise_not_found('scope');
-  end if;
-  return changed;
-end $$;
-comment on function administration.set_scope_active is 'Implements deactivate_scope() and reactivate_scope().';
-
 create function public.deactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
-language sql volatile security definer set search_path = '' return administration.set_scope_active(scope, tenant_id, false);
+language sql volatile security definer set search_path = ''
+return administration.set_active(null::public.scopes, 'scope', scope, tenant_id, false);
 comment on function public.deactivate_scope is 'From the next statement on no caller of the tenant can read or write this scope; '
   'its memories are kept. For admins of the tenant. Definer: identity tables change through functions only.';
 
 create function public.reactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
-language sql volatile security definer set search_path = '' return administration.set_scope_active(scope, tenant_id, true);
+language sql volatile security definer set search_path = ''
+return administration.set_active(null::public.scopes, 'scope', scope, tenant_id, true);
 comment on function public.reactivate_scope is 'Undoes deactivate_scope(). Definer: identity tables change through functions '
   'only.';
 grant execute on function public.register_scope, public.deactivate_scope, public.reactivate_scope to l9_admin, l9_platform_admin;

@@ -4,10 +4,9 @@ create function public.set_secret_settings(
 returns public.secret_settings
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(set_secret_settings.tenant_id);
+  admin administration.administrator := administration.require_unlimited(set_secret_settings.tenant_id);
   saved public.secret_settings;
 begin
-  perform administration.require_whole_token(admin);
   if set_secret_settings.on_secret not in ('refuse', 'redact', 'allow') then
     perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow');
   end if;
@@ -28,8 +27,7 @@ comment on function public.set_secret_settings is 'Sets what a tenant (by defaul
   'whose token covers all scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to '
   'change settings.';
 
-create function secrets.refresh_own_test(tenant_id uuid) returns void
-language plpgsql volatile set search_path = '' as $$
+create function secrets.refresh_own_test(tenant_id uuid) returns void language plpgsql volatile set search_path = '' as $$
 begin
   update public.secret_settings s
   set own_test = (
@@ -86,11 +84,10 @@ create function public.register_secret_pattern(
   tenant_id uuid default null) returns public.secret_patterns
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(register_secret_pattern.tenant_id);
+  admin administration.administrator := administration.require_unlimited(register_secret_pattern.tenant_id);
   saved public.secret_patterns;
   keys text[] := nullif(register_secret_pattern.keywords, '{}');
 begin
-  perform administration.require_whole_token(admin);
   if secrets.is_pattern_name(register_secret_pattern.name) is not true then
     perform identity.raise_error('L9VAL', 'name: 1 to 63 lower-case letters, digits and -');
   elsif exists (select from public.secret_patterns p where p.tenant_id is null and p.name = register_secret_pattern.name) then
@@ -128,10 +125,9 @@ comment on function public.register_secret_pattern is 'Adds a pattern to a tenan
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null) returns public.secret_patterns
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(deactivate_secret_pattern.tenant_id);
+  admin administration.administrator := administration.require_unlimited(deactivate_secret_pattern.tenant_id);
   saved public.secret_patterns;
 begin
-  perform administration.require_whole_token(admin);
   update public.secret_patterns p set is_active = false
   where p.tenant_id = admin.target_tenant_id and p.name = deactivate_secret_pattern.name returning p.* into saved;
   if not found then
@@ -149,10 +145,9 @@ create function public.register_secret_exception(
   expression text, reason text, pattern text default null, tenant_id uuid default null) returns public.secret_exceptions
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(register_secret_exception.tenant_id);
+  admin administration.administrator := administration.require_unlimited(register_secret_exception.tenant_id);
   saved public.secret_exceptions;
 begin
-  perform administration.require_whole_token(admin);
   if register_secret_exception.expression is null then
     perform identity.raise_error('L9VAL', 'expression: is required');
   elsif coalesce(octet_length(register_secret_exception.reason), 0) not between 1 and 500 then
@@ -182,10 +177,9 @@ create function public.deactivate_secret_exception(exception_id uuid, tenant_id 
 returns public.secret_exceptions
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(deactivate_secret_exception.tenant_id);
+  admin administration.administrator := administration.require_unlimited(deactivate_secret_exception.tenant_id);
   saved public.secret_exceptions;
 begin
-  perform administration.require_whole_token(admin);
   update public.secret_exceptions e set is_active = false
   where e.tenant_id = admin.target_tenant_id and e.exception_id = deactivate_secret_exception.exception_id
   returning e.* into saved;

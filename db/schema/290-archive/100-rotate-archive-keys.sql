@@ -4,9 +4,8 @@ create function archive.keys_to_rotate(current_key_id text, after uuid, at_most 
 returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(null);
+  admin administration.administrator := administration.require_unlimited(null);
 begin
-  perform administration.require_whole_token(admin);
   return query
     select a.archive_id, a.tenant_id, a.key_id, w.wrapped_key
     from public.session_archives a
@@ -20,10 +19,9 @@ comment on function archive.keys_to_rotate is 'The next wrapped keys of archives
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(null);
+  admin administration.administrator := administration.require_unlimited(null);
   replaced public.session_archives;
 begin
-  perform administration.require_whole_token(admin);
   if (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true or octet_length(wrapped_key) is distinct from 60 then
     perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-');
   end if;
@@ -44,7 +42,7 @@ comment on function archive.replace_key is 'Replaces the wrapped key of an archi
 create function archive.keys_in_use(out key_id text, out archives bigint) returns setof record
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  perform administration.require_whole_token(administration.require_administrator(null));
+  perform administration.require_unlimited(null);
   return query select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
 end $$;
 comment on function archive.keys_in_use is 'The master keys that archives need, and how many: those of the tenant for an admin, '
@@ -61,7 +59,6 @@ begin
     perform audit.audit_read('READ', jsonb_build_object('function', 'verify_archives', 'ids', '[]'::jsonb));
   end if;
 end $$;
-comment on function archive.archives_to_verify is 'The next archives that the caller may read, in the order of their ids. '
-  'Opening each one is audited, so an audit row is written only if there are none.';
+comment on function archive.archives_to_verify is 'The next readable archives by id. Opening each one is audited.';
 grant execute on function archive.keys_to_rotate, archive.replace_key, archive.keys_in_use to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify to l9_agent, l9_admin, l9_platform_admin;

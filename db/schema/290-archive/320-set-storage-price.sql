@@ -4,11 +4,10 @@ create function public.set_storage_price(connector text, currency text, per_gb_m
   price_list text default null, tenant_id uuid default null) returns public.storage_prices
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
+  admin administration.administrator := administration.require_unlimited(set_storage_price.tenant_id);
   saved public.storage_prices;
   field text;
 begin
-  perform administration.require_whole_token(admin);
   if set_storage_price.connector is null or set_storage_price.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform identity.raise_error('L9VAL',
       'connector: must be a lower-case word of letters, digits, _ and -, at most 63 characters');
