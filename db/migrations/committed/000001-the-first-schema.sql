@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:dba73a2b0ba24c79dd2de1604fbaeba2c42c4277
+--! Hash: sha1:1836183eb3bd11f7c2f2489b0ae8bf284e49cb99
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -270,8 +270,8 @@ grant execute on function identity.is_identifier, identity.is_display_name, iden
   identity.is_branch, identity.caller_roles, identity.default_tenant_id to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/030-names.sql
 --! Included 010-identity/040-claims.sql
--- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them.
--- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
+-- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them. A save reads a
+-- dozen claims, so claim() and current_role_name() have no search_path, which would keep PostgreSQL from inlining them.
 create function identity.claim(name text) returns text language sql stable parallel safe
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 comment on function identity.claim is 'A claim of this transaction, or null if the claim is missing or empty.';
@@ -299,7 +299,8 @@ language sql immutable parallel safe set search_path = ''
 return case when '*' = any (claimed) then list
   else array(select l.entry from unnest(list) with ordinality as l (entry, position)
     where l.entry = any (claimed) order by l.position) end;
-comment on function identity.intersect_scopes is 'Intersection of a list with the claimed values; {*} means all.';
+comment on function identity.intersect_scopes is 'The values of list that are claimed, in its order; all of them if '
+  'claimed holds *.';
 grant execute on function identity.claim, identity.list_claim, identity.current_role_name to l9_agent, l9_admin,
   l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/040-claims.sql
@@ -1664,7 +1665,7 @@ grant execute on function audit.audit_read to l9_agent, l9_admin, l9_platform_ad
 --! EndIncluded 020-audit/050-audit-read.sql
 --! Included 020-audit/080-audit-denial.sql
 -- Audits a request that the gateway refused before it had an identity, or that came too often. The gateway calls
--- audit_denial() as l9_worker.
+-- audit_denial() as l9_worker. The row names the table actors, in which the gateway looked for the caller.
 create function audit.audit_denial(
   entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer) returns void
 language sql volatile security definer set search_path = ''
@@ -17306,12 +17307,15 @@ call identity.describe('public.entity_relationships', 'The entity graph: how two
   is_from_admin: True if an administrator states the relationship.
   first_seen: When a memory that still exists first stated the relationship.
   last_seen: When a memory that still exists last stated the relationship.
-  source_packet: The memory that states the relationship and expires last, of administrators before agents; of several such
-    memories, the oldest.');
+  source_packet: The memory that stands for all that state the relationship: of those by administrators or, without any, by
+    agents, the one that expires last; of several such memories, the oldest.');
 
+-- It doesn't follow its memory as other derived tables do: several memories state a relationship, so the graph's own triggers
+-- move and delete the evidence of one, and compute the relationship again.
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
--- The entities are those of its evidence, which is guarded itself.
+-- The relationship type is compared with the patterns here. The names are copied from relationship_evidence, which has compared
+-- them already, and the references from the memory.
 call secrets.guard_table('public.entity_relationships',
   array['correlation_id', 'session_id', 'trace_id', 'source_entity', 'target_entity'], redacts => false);
 create unique index relationship_triple_unique on public.entity_relationships
@@ -17406,18 +17410,16 @@ values ('entity_relationships', 'relationship_id', 'relationship_evidence', '{so
 --! Included 200-graph/030-recompute-relationships.sql
 -- Computes relationships from their evidence again. relate_from(), the triggers of memories and the extraction job
 -- call it after a change of evidence, with the rows locked.
-create function graph.lock_relationships(ids uuid[]) returns void
-language plpgsql volatile set search_path = '' as $$
+create function graph.lock_relationships(ids uuid[]) returns void language plpgsql volatile set search_path = '' as $$
 begin
   -- Every transaction locks in the order of the ids, which rules out deadlocks.
   perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
 end $$;
 comment on function graph.lock_relationships is 'Locks these relationships until the end of the transaction.';
 
--- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
--- administrators count. What has no evidence left is deleted.
-create function graph.recompute_relationships(ids uuid[]) returns void
-language plpgsql volatile set search_path = '' as $$
+-- As for facts, an agent counts once, by its strongest statement. Where an administrator states the relationship, only
+-- administrators count, so that agents don't make it more or less certain. A relationship without evidence is deleted.
+create function graph.recompute_relationships(ids uuid[]) returns void language plpgsql volatile set search_path = '' as $$
 begin
   delete from public.entity_relationships r
   where r.relationship_id = any (ids)
@@ -17428,8 +17430,6 @@ begin
     from public.relationship_evidence e
     where e.relationship_id = any (ids)
   ), voices as (
-    -- An agent counts once, with its strongest statement. Where an administrator speaks, agents don't make it more or less
-    -- certain.
     select s.relationship_id, s.agent, max(s.confidence) as confidence
     from stated s where s.is_decisive group by s.relationship_id, s.agent
   ), confidences as (
@@ -17441,16 +17441,16 @@ begin
   ), spelled as (
     select distinct on (s.relationship_id) s.relationship_id, s.source_entity, s.target_entity
     from stated s where s.is_decisive order by s.relationship_id, s.created_at, s.evidence_id
-  ), first as (
+  ), longest_lasting as (
+    -- The row expires with this evidence, and names its memory and writer.
     select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.ttl, s.creator, s.source
     from stated s where s.is_decisive order by s.relationship_id, s.ttl desc nulls first, s.created_at, s.evidence_id
   )
   update public.entity_relationships r
-  set source_packet = f.packet_id, source_entity = n.source_entity, target_entity = n.target_entity, ttl = f.ttl,
-    creator = f.creator, source = f.source,
-    confidence = c.confidence, mention_count = t.mentions, agent_count = t.agents, is_from_admin = t.is_from_admin,
-    first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
-  from sums t join confidences c using (relationship_id) join first f using (relationship_id)
+  set source_packet = l.packet_id, source_entity = n.source_entity, target_entity = n.target_entity, ttl = l.ttl,
+    creator = l.creator, source = l.source, confidence = c.confidence, mention_count = t.mentions, agent_count = t.agents,
+    is_from_admin = t.is_from_admin, first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
+  from sums t join confidences c using (relationship_id) join longest_lasting l using (relationship_id)
     join spelled n using (relationship_id)
   where r.relationship_id = t.relationship_id;
 end $$;
@@ -17642,29 +17642,19 @@ begin
   select n.place::integer, e.*
   from unnest(edges_of.names) with ordinality as n (name, place)
   cross join lateral (
-    select *
-    from (
-      select true, r.relationship_id, r.source_entity, r.source_normalized, r.relationship_type, r.target_entity,
-        r.target_normalized, r.confidence
-      from unnest(me.readable_scopes) as s (name)
-      cross join lateral (
-        select * from public.entity_relationships r
-        where r.tenant_id = me.tenant_id and r.source_normalized = n.name and r.scope = s.name
-          and (r.ttl is null or r.ttl > now())
-        order by r.confidence desc limit bound
-      ) r
+    select r.is_outgoing, r.relationship_id, r.source_entity, r.source_normalized, r.relationship_type, r.target_entity,
+      r.target_normalized, r.confidence
+    from unnest(me.readable_scopes) as s (name)
+    cross join lateral (
+      (select true as is_outgoing, o.* from public.entity_relationships o
+      where o.tenant_id = me.tenant_id and o.source_normalized = n.name and o.scope = s.name and (o.ttl is null or o.ttl > now())
+      order by o.confidence desc limit bound)
       union all
-      select false, r.relationship_id, r.source_entity, r.source_normalized, r.relationship_type, r.target_entity,
-        r.target_normalized, r.confidence
-      from unnest(me.readable_scopes) as s (name)
-      cross join lateral (
-        select * from public.entity_relationships r
-        where r.tenant_id = me.tenant_id and r.target_normalized = n.name and r.scope = s.name
-          and (r.ttl is null or r.ttl > now())
-        order by r.confidence desc limit bound
-      ) r
-    ) both_ways
-    order by both_ways.confidence desc limit bound
+      (select false, i.* from public.entity_relationships i
+      where i.tenant_id = me.tenant_id and i.target_normalized = n.name and i.scope = s.name and (i.ttl is null or i.ttl > now())
+      order by i.confidence desc limit bound)
+    ) r
+    order by r.confidence desc limit bound
   ) e
   limit edges_of.max_edges;
 end $$;
@@ -25701,8 +25691,8 @@ call identity.describe('public.access_explanation', 'Whether a caller can see a 
     identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.
   policies: Result of each policy that applies to the role.');
 
--- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
--- after its expiry.
+-- Reads the whole row, because policies are evaluated on a row of packet_store, keeps the columns that policies use, and clears
+-- the contents, which nobody may see after the expiry.
 create function access.get_expired_memory(packet_id uuid) returns public.packet_store
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -25716,7 +25706,6 @@ begin
       or p.tenant_id = me.tenant_id
         and p.scope = any (me.readable_scopes)
         and identity.has_project(me, p.project_id));
-  -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
   return jsonb_populate_record(memory, jsonb_build_object(
     'envelope', null, 'content', null, 'routing', null, 'provenance', null, 'thread_id', null, 'speaker', null,
     'timestamp', null, 'parent_ids', null, 'tags', null, 'language', null, 'words', null, 'content_hash', null,
@@ -25830,6 +25819,7 @@ begin
     explain_access.scopes, explain_access.projects);
 
   for policy in
+    -- pg_get_expr() is the text of a condition in the catalogue: the SQL that the policy adds to a query.
     select p.polname::text as name, p.polpermissive as is_permissive,
       coalesce(pg_get_expr(p.polqual, p.polrelid), 'true') as expression, obj_description(p.oid, 'pg_policy') as description
     from pg_policy p
@@ -25848,6 +25838,7 @@ begin
     answer.policies := answer.policies || verdict;
   end loop;
 
+  -- Without an active actor, or with claims that don't match it, there is no subject.
   if subject.caller is null then
     answer.decided_by := 'identity';
   elsif not has_table_privilege(answer.role, 'public.packet_store', 'select') then

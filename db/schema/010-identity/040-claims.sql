@@ -1,5 +1,5 @@
--- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them.
--- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
+-- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them. A save reads a
+-- dozen claims, so claim() and current_role_name() have no search_path, which would keep PostgreSQL from inlining them.
 create function identity.claim(name text) returns text language sql stable parallel safe
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
 comment on function identity.claim is 'A claim of this transaction, or null if the claim is missing or empty.';
@@ -27,6 +27,7 @@ language sql immutable parallel safe set search_path = ''
 return case when '*' = any (claimed) then list
   else array(select l.entry from unnest(list) with ordinality as l (entry, position)
     where l.entry = any (claimed) order by l.position) end;
-comment on function identity.intersect_scopes is 'Intersection of a list with the claimed values; {*} means all.';
+comment on function identity.intersect_scopes is 'The values of list that are claimed, in its order; all of them if '
+  'claimed holds *.';
 grant execute on function identity.claim, identity.list_claim, identity.current_role_name to l9_agent, l9_admin,
   l9_platform_admin, l9_worker;

@@ -1,5 +1,5 @@
 -- Audits a request that the gateway refused before it had an identity, or that came too often. The gateway calls
--- audit_denial() as l9_worker.
+-- audit_denial() as l9_worker. The row names the table actors, in which the gateway looked for the caller.
 create function audit.audit_denial(
   entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer) returns void
 language sql volatile security definer set search_path = ''

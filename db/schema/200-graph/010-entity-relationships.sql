@@ -46,12 +46,15 @@ call identity.describe('public.entity_relationships', 'The entity graph: how two
   is_from_admin: True if an administrator states the relationship.
   first_seen: When a memory that still exists first stated the relationship.
   last_seen: When a memory that still exists last stated the relationship.
-  source_packet: The memory that states the relationship and expires last, of administrators before agents; of several such
-    memories, the oldest.');
+  source_packet: The memory that stands for all that state the relationship: of those by administrators or, without any, by
+    agents, the one that expires last; of several such memories, the oldest.');
 
+-- It doesn't follow its memory as other derived tables do: several memories state a relationship, so the graph's own triggers
+-- move and delete the evidence of one, and compute the relationship again.
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
--- The entities are those of its evidence, which is guarded itself.
+-- The relationship type is compared with the patterns here. The names are copied from relationship_evidence, which has compared
+-- them already, and the references from the memory.
 call secrets.guard_table('public.entity_relationships',
   array['correlation_id', 'session_id', 'trace_id', 'source_entity', 'target_entity'], redacts => false);
 create unique index relationship_triple_unique on public.entity_relationships

@@ -22,29 +22,19 @@ begin
   select n.place::integer, e.*
   from unnest(edges_of.names) with ordinality as n (name, place)
   cross join lateral (
-    select *
-    from (
-      select true, r.relationship_id, r.source_entity, r.source_normalized, r.relationship_type, r.target_entity,
-        r.target_normalized, r.confidence
-      from unnest(me.readable_scopes) as s (name)
-      cross join lateral (
-        select * from public.entity_relationships r
-        where r.tenant_id = me.tenant_id and r.source_normalized = n.name and r.scope = s.name
-          and (r.ttl is null or r.ttl > now())
-        order by r.confidence desc limit bound
-      ) r
+    select r.is_outgoing, r.relationship_id, r.source_entity, r.source_normalized, r.relationship_type, r.target_entity,
+      r.target_normalized, r.confidence
+    from unnest(me.readable_scopes) as s (name)
+    cross join lateral (
+      (select true as is_outgoing, o.* from public.entity_relationships o
+      where o.tenant_id = me.tenant_id and o.source_normalized = n.name and o.scope = s.name and (o.ttl is null or o.ttl > now())
+      order by o.confidence desc limit bound)
       union all
-      select false, r.relationship_id, r.source_entity, r.source_normalized, r.relationship_type, r.target_entity,
-        r.target_normalized, r.confidence
-      from unnest(me.readable_scopes) as s (name)
-      cross join lateral (
-        select * from public.entity_relationships r
-        where r.tenant_id = me.tenant_id and r.target_normalized = n.name and r.scope = s.name
-          and (r.ttl is null or r.ttl > now())
-        order by r.confidence desc limit bound
-      ) r
-    ) both_ways
-    order by both_ways.confidence desc limit bound
+      (select false, i.* from public.entity_relationships i
+      where i.tenant_id = me.tenant_id and i.target_normalized = n.name and i.scope = s.name and (i.ttl is null or i.ttl > now())
+      order by i.confidence desc limit bound)
+    ) r
+    order by r.confidence desc limit bound
   ) e
   limit edges_of.max_edges;
 end $$;

@@ -20,8 +20,8 @@ call identity.describe('public.access_explanation', 'Whether a caller can see a 
     identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.
   policies: Result of each policy that applies to the role.');
 
--- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
--- after its expiry.
+-- Reads the whole row, because policies are evaluated on a row of packet_store, keeps the columns that policies use, and clears
+-- the contents, which nobody may see after the expiry.
 create function access.get_expired_memory(packet_id uuid) returns public.packet_store
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -35,7 +35,6 @@ begin
       or p.tenant_id = me.tenant_id
         and p.scope = any (me.readable_scopes)
         and identity.has_project(me, p.project_id));
-  -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
   return jsonb_populate_record(memory, jsonb_build_object(
     'envelope', null, 'content', null, 'routing', null, 'provenance', null, 'thread_id', null, 'speaker', null,
     'timestamp', null, 'parent_ids', null, 'tags', null, 'language', null, 'words', null, 'content_hash', null,
@@ -149,6 +148,7 @@ begin
     explain_access.scopes, explain_access.projects);
 
   for policy in
+    -- pg_get_expr() is the text of a condition in the catalogue: the SQL that the policy adds to a query.
     select p.polname::text as name, p.polpermissive as is_permissive,
       coalesce(pg_get_expr(p.polqual, p.polrelid), 'true') as expression, obj_description(p.oid, 'pg_policy') as description
     from pg_policy p
@@ -167,6 +167,7 @@ begin
     answer.policies := answer.policies || verdict;
   end loop;
 
+  -- Without an active actor, or with claims that don't match it, there is no subject.
   if subject.caller is null then
     answer.decided_by := 'identity';
   elsif not has_table_privilege(answer.role, 'public.packet_store', 'select') then
