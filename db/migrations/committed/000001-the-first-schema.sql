@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1836183eb3bd11f7c2f2489b0ae8bf284e49cb99
+--! Hash: sha1:d57a2fcceb9664aa6c225ff85ec05ae7b748116e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -142,8 +142,7 @@ grant execute on function identity.raise_error to l9_agent, l9_admin, l9_platfor
 --! Included 010-identity/015-given.sql
 -- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional
 -- arguments so.
-create function identity.is_blank(value text) returns boolean
-language sql immutable parallel safe
+create function identity.is_blank(value text) returns boolean language sql immutable parallel safe
 -- Without a search_path the call is inlined. The characters are told by their code points, since classes depend on the locale:
 -- white space, those without a shape as in words.invisible_characters(), the fillers of Hangul, the blank of Braille.
 return value !~ '[^\u0009-\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
@@ -195,8 +194,7 @@ begin
 end $$;
 comment on function identity.is_exact_number is 'True if a double, which most readers of JSON have, holds this number.';
 
-create function identity.may_hold_long_number(document text) returns boolean
-language sql immutable parallel safe
+create function identity.may_hold_long_number(document text) returns boolean language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return document ~ '[0-9][0-9.]{15}';
 comment on function identity.may_hold_long_number is 'False if no number has more than 15 digits, which are always exact.';
@@ -246,14 +244,12 @@ create function identity.is_caller_name(value text) returns boolean language sql
 return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
 comment on function identity.is_caller_name is 'True if the value can name a caller. Null for null.';
 
-create function identity.is_project_id(value text) returns boolean
-language sql immutable parallel safe
+create function identity.is_project_id(value text) returns boolean language sql immutable parallel safe
 -- The length by itself: {1,200} would make 200 states of the expression, which take 30 times as long.
 return value ~ '^[A-Za-z0-9._/@:+-]+$' and pg_catalog.char_length(value) <= 200;
 comment on function identity.is_project_id is 'True if the value can name a project. Null for null.';
 
-create function identity.is_branch(value text) returns boolean
-language sql immutable parallel safe
+create function identity.is_branch(value text) returns boolean language sql immutable parallel safe
 -- As `git check-ref-format --branch` has it.
 return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]'
   and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
@@ -488,8 +484,7 @@ grant execute on function identity.allow_and_audit_operator_read to l9_platform_
 --! EndIncluded 010-identity/090-operator-reads.sql
 --! Included 010-identity/100-refresh-active-actors.sql
 -- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that changes them.
-create function identity.refresh_active_actors(tenant_id uuid) returns void
-language plpgsql volatile set search_path = '' as $$
+create function identity.refresh_active_actors(tenant_id uuid) returns void language plpgsql volatile set search_path = '' as $$
 begin
   -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
   -- after this one takes a new snapshot.
@@ -509,8 +504,7 @@ begin
 end $$;
 comment on function identity.refresh_active_actors is 'Recomputes the rows of a tenant in active_actors.';
 
-create function identity.tg__refresh_active_actors() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function identity.tg__refresh_active_actors() returns trigger language plpgsql security definer set search_path = '' as $$
 begin
   if tg_op = 'TRUNCATE' then
     -- Truncating one of these tables also truncates the tables that reference it, so no active actor remains.
@@ -1042,8 +1036,7 @@ comment on function identity.are_claims_valid is 'True if the org and user (if r
 --! EndIncluded 010-identity/190-are-claims-valid.sql
 --! Included 010-identity/200-seed-tenant.sql
 -- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
-create function identity.seed_tenant(tenant_id uuid) returns void
-language sql volatile set search_path = ''
+create function identity.seed_tenant(tenant_id uuid) returns void language sql volatile set search_path = ''
 begin atomic
   insert into public.scopes (tenant_id, scope, is_project_scoped, description)
   values
@@ -1228,8 +1221,7 @@ comment on procedure identity.keep_private is 'Enables and forces row-level secu
 --! Included 010-identity/220-default-project.sql
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
 -- branch_or_default().
-create function identity.default_project() returns text
-language plpgsql stable security definer set search_path = '' as $$
+create function identity.default_project() returns text language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
   claimed text := identity.claim('default_project');
@@ -1249,8 +1241,7 @@ comment on function identity.default_project is 'The project of what the caller 
   'default_project, its only project, or its actor''s default, if it may work in it; else null. Definer: reads actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
 
-create function identity.default_branch(project_id text) returns text
-language plpgsql stable set search_path = '' as $$
+create function identity.default_branch(project_id text) returns text language plpgsql stable set search_path = '' as $$
 declare
   claimed constant text := identity.claim('default_branch');
 begin
@@ -1385,9 +1376,7 @@ create table public.audit_log (
   operation text not null,
   table_name text not null,
   row_id uuid,
-  tenant_id uuid,
-  project_id text,
-  scope text,
+  tenant_id uuid, project_id text, scope text,
   status text not null default 'success',
   sqlstate text,
   details jsonb not null,
@@ -1497,8 +1486,7 @@ end $$;
 comment on function audit.as_kept is 'What a caller named in a call (project, scope, filters, tool, references), with each '
   'secret replaced, whatever the tenant does with secrets.';
 
-create function audit.actor_of(me identity.identity) returns jsonb
-language sql stable parallel safe set search_path = ''
+create function audit.actor_of(me identity.identity) returns jsonb language sql stable parallel safe set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
@@ -1512,8 +1500,7 @@ begin atomic
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')), (me).tenant_id);
 end;
-comment on function audit.actor_of is 'A caller as the details of every audit row name it: caller, creator, source and '
-  'tool_name, org_id and user_id if it acts for them, and the references of its call.';
+comment on function audit.actor_of is 'The caller as details of audit rows name it: names, org, user and the call''s references.';
 
 -- Inlined, too.
 create function audit.audit_actor() returns jsonb language sql stable parallel safe
@@ -1889,8 +1876,7 @@ comment on function audit.seal_audit is 'Adds one seal of at most about max_rows
   'rows, in order, and returns how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: '
   'reads audit_log, writes audit_seals.';
 
-create function audit.is_audit_unsealed() returns boolean
-language sql stable security definer set search_path = ''
+create function audit.is_audit_unsealed() returns boolean language sql stable security definer set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after from public.audit_seals s order by s.seal_id desc limit 1)
   select exists (
@@ -2127,8 +2113,7 @@ call identity.describe('public.audit_head', 'The newest seal.
   hash: Hash of the seal, in hexadecimal.
   sealed_at: When the seal was made.');
 
-create function public.audit_head() returns public.audit_head
-language plpgsql stable security definer set search_path = '' as $$
+create function public.audit_head() returns public.audit_head language plpgsql stable security definer set search_path = '' as $$
 declare
   newest public.audit_head;
 begin
@@ -3219,22 +3204,19 @@ grant execute on function words.text_config, words.languages to l9_agent, l9_adm
 --! Included 040-words/012-characters.sql
 -- What characters are for words: those that nobody sees, those that separate words, and those that are words of their own. They
 -- are told by their code points alone, so that the result does not depend on the database's locale.
-create function words.invisible_characters() returns text
-language sql immutable parallel safe
+create function words.invisible_characters() returns text language sql immutable parallel safe
 -- Soft hyphen; grapheme joiner; marks of direction; vowel separators and selectors of Mongolian; zero-width space, non-joiner
 -- and joiner; word joiner and invisible operators; variation selectors; byte order mark; tags.
 return '\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff';
 comment on function words.invisible_characters is 'Characters without a shape, for the brackets of a regular expression.';
 
-create function words.without_invisible(content text) returns text
-language sql immutable parallel safe set search_path = ''
+create function words.without_invisible(content text) returns text language sql immutable parallel safe set search_path = ''
 -- The test is several times faster than the replacement.
 return case when content ~ ('[' || words.invisible_characters() || ']')
   then pg_catalog.regexp_replace(content, '[' || words.invisible_characters() || ']+', '', 'g') else content end;
 comment on function words.without_invisible is 'A text without its invisible_characters(): they cut no word in two.';
 
-create function words.symbol_characters() returns text
-language sql immutable parallel safe
+create function words.symbol_characters() returns text language sql immutable parallel safe
 -- Signs of money, copyright and degrees; arrows, mathematics and technical signs; geometric shapes, dingbats and emoji.
 return '\u00a2-\u00a5\u00a7\u00a9\u00ae\u00b0\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2117\u2120-\u2122'
   '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d'
@@ -3260,8 +3242,7 @@ return array(
   select part.symbol from plain p cross join lateral pg_catalog.string_to_table(p.symbol, U&'\200D') as part (symbol));
 comment on function words.symbols is 'The symbols of a text, without variants and colors of skins, and the parts of joined ones.';
 
-create function words.cleaned(content text) returns text
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function words.cleaned(content text) returns text language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   -- In some locales symbols, dashes and quotation marks count as letters. A key is a symbol with its digit.
   content := regexp_replace(words.without_invisible(regexp_replace(content,
@@ -3280,8 +3261,7 @@ grant execute on function words.invisible_characters, words.without_invisible, w
 -- The plain forms of words with accents and other marks. The parser adds them beside the words as they are written, in texts and
 -- in queries, so that each finds the other and what is written alike comes first. The tables stand here, because an extension
 -- that removes accents is not part of the embedded engine.
-create function words.to_lower(content text, is_ascii boolean) returns text
-language sql immutable parallel safe
+create function words.to_lower(content text, is_ascii boolean) returns text language sql immutable parallel safe
 -- Without a search_path the call is inlined. The parser lowers words itself, by the locale of the database, which may not know É.
 return case when is_ascii then content else pg_catalog.lower(content collate pg_catalog.pg_c_utf8) end;
 comment on function words.to_lower is 'A text in lower case if it is not ASCII, in the same way on every server.';
@@ -3341,8 +3321,7 @@ grant execute on function words.to_lower, words.fold, words.plain_forms to l9_ag
 --! EndIncluded 040-words/014-fold.sql
 --! Included 040-words/020-character-pairs.sql
 -- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other words.
-create function words.unspaced_characters() returns text
-language sql immutable parallel safe
+create function words.unspaced_characters() returns text language sql immutable parallel safe
 -- Thai, Lao, Myanmar, Khmer; the iteration mark and zero of Han; Hiragana, Katakana; Han; Hangul.
 return '\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u3005\u3007\u3041-\u3096'
   '\u3099-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\uac00-\ud7a3';
@@ -3698,13 +3677,11 @@ grant execute on function words.of_query, words.of_query_in, words.forms_in_quer
 --! Included 040-words/080-index-text.sql
 -- What the BM25 indexes of packet_store hold: hashes of words in place of the words. The indexes and walk_words()
 -- call index_text(), a generated column calls length().
-create function words.index_token(lexeme text) returns text
-language sql immutable parallel safe strict
+create function words.index_token(lexeme text) returns text language sql immutable parallel safe strict
 -- Without a search_path the call is inlined.
 -- Digits alone: a text parser takes four times as long over words of letters and digits.
 return (2147483648 + pg_catalog.hashtext(lexeme))::text;
-comment on function words.index_token is 'A word as the index of words holds it: its hash as a number without a sign, which a '
-  'text parser takes for one word. Two words may share a token; a search compares the words themselves.';
+comment on function words.index_token is 'A word as the index has it: its hash as a number, which two words may share.';
 
 create function words.index_text(words tsvector) returns text language sql immutable parallel safe set search_path = ''
 return (
@@ -3714,8 +3691,7 @@ return (
       words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
     else words.index_token(w.lexeme) || ' ' end, ''), '')
   from pg_catalog.unnest(index_text.words) as w);
-comment on function words.index_text is 'The text that a BM25 index with text_config simple indexes: the index_token() of each '
-  'word, as often as the word occurs.';
+comment on function words.index_text is 'What the BM25 index indexes: the index_token() of each word, as often as it occurs.';
 
 create function words.length(words tsvector) returns integer language sql immutable parallel safe set search_path = ''
 return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer
@@ -3997,11 +3973,9 @@ begin atomic
     ('honeycomb-key', 'Honeycomb', '{hcaik_,hcbik_,hcalk_,hcblk_}', '{base36 32+}', null, null, 'Honeycomb, API keys'),
     ('prefect-key', 'Prefect', '{pnu_,pnb_}', '{base62 36}', null, 'random token', 'Prefect, API keys');
 end;
-comment on function secrets.token_formats is 'The formats of the tokens of providers, from their own documentation: how a token '
-  'begins, which characters follow and how many, and its checksum if that is published.';
+comment on function secrets.token_formats is 'How the tokens of providers begin, their characters, length and checksum.';
 
-create function secrets.alphabet(name text) returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.alphabet(name text) returns text language sql immutable parallel safe set search_path = ''
 -- Names may be followed by more: url64. is the alphabet of URLs with the dot.
 return '[' || case substring(name from '^[a-z0-9]+')
   when 'digit' then '0-9'
@@ -4054,8 +4028,7 @@ comment on function secrets.keywords_of is 'Texts, one of which stands in every 
 --! Included 050-secrets/016-labels.sql
 -- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that
 -- take a password.
-create function secrets.labels_of_passwords() returns text
-language sql immutable parallel safe
+create function secrets.labels_of_passwords() returns text language sql immutable parallel safe
 -- Some letters may follow the word: many languages write its cases and articles at its end.
 return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool'
   || '|wachtwoord|has[lł][oaeu]|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od'
@@ -4067,8 +4040,7 @@ create function secrets.labels_of_tokens() returns text language sql immutable p
 return '(?:(?:api|access|secret|private|auth|account|master|signing|encryption)[ _-]?key|secret|token|credentials?)';
 comment on function secrets.labels_of_tokens is 'A regular expression for the words by which people name tokens and keys.';
 
-create function secrets.labelled_value(labels text, value text) returns text
-language sql immutable parallel safe
+create function secrets.labelled_value(labels text, value text) returns text language sql immutable parallel safe
 -- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
 -- written \n.
 return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
@@ -4082,8 +4054,7 @@ comment on function secrets.labelled_value is 'A regular expression for a label,
   'as in **Password** for staging: …, also with a line break or the border of a table between them. Its capturing group is the '
   'value.';
 
-create function secrets.labelled_passwords() returns text
-language sql immutable parallel safe
+create function secrets.labelled_passwords() returns text language sql immutable parallel safe
 -- A password has a digit or sign, or 20 characters.
 return secrets.labelled_value(
   secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9!#$%^&?~][^\s"''`|<>«»“”„‘’*_\\]*|[^\s"''`|<>«»“”„‘’*_\\]{20,}');
@@ -4135,8 +4106,7 @@ return (
     'machine\s+[^\s]+\s+login\s+[^\s]+\s+password\s+',
     '(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\*):(?:5432|5433|6432|\*):[^\s:/]+:[^\s:/]+:'
   ]) as c);
-comment on function secrets.passwords_of_commands is 'A regular expression for the password in a command, as in curl -u user:… '
-  'or redis-cli -a …, or in a file that such a command reads. Its capturing group is the password.';
+comment on function secrets.passwords_of_commands is 'An expression for a password in a command or a file that one reads.';
 
 create function secrets.password_columns() returns text language sql immutable parallel safe
 return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}'
@@ -4144,8 +4114,7 @@ return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(
   || '["''\\]{0,2}(?:[,;\t]|\r?\n|\\[nrt])';
 comment on function secrets.password_columns is 'A regular expression for a column of passwords in the head of a table.';
 
-create function secrets.passwords_in_columns() returns text
-language sql immutable parallel safe
+create function secrets.passwords_in_columns() returns text language sql immutable parallel safe
 -- The first row of values that has something in the column, which is counted from the left.
 return (
   select '(?iw)(?:' || string_agg(format(
@@ -4176,8 +4145,7 @@ return '[' || secrets.letters_in_disguise()
   || '\u2010-\u2015\u2212]';
 comment on function secrets.look_alikes is 'An expression for a character that stands for exactly one of ASCII.';
 
-create function secrets.fold(content text) returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.fold(content text) returns text language sql immutable parallel safe set search_path = ''
 -- Each character becomes one, so that what is found stands at the same place.
 return case when pg_catalog.octet_length(content) = pg_catalog.length(content) or content !~ secrets.look_alikes()
   then content else (
@@ -4191,8 +4159,7 @@ return case when pg_catalog.octet_length(content) = pg_catalog.length(content) o
 ) end;
 comment on function secrets.fold is 'A text of the same length, its look-alikes replaced by what they stand for.';
 
-create function secrets.disguises() returns text
-language sql immutable parallel safe
+create function secrets.disguises() returns text language sql immutable parallel safe
 -- Signs of East Asian texts and superscripts are common, and no disguise alone.
 return '[' || secrets.letters_in_disguise() || ']{6}|[A-Za-z0-9_-][' || secrets.letters_in_disguise() || ']|['
   || secrets.letters_in_disguise() || '][A-Za-z0-9_-]|[\u2070-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u2102-\u2134]{6}|[!-~]'
@@ -4250,8 +4217,7 @@ return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|
   '|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
 comment on function secrets.names_of_secrets is 'An expression for names whose value is a secret, such as DB_PASSWORD.';
 
-create function secrets.named_values() returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.named_values() returns text language sql immutable parallel safe set search_path = ''
 -- A value has at least 6 characters, and without a digit or sign 20. So most sentences about passwords need no second look.
 return secrets.names_of_secrets()
   || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*'
@@ -4261,8 +4227,7 @@ return secrets.names_of_secrets()
 comment on function secrets.named_values is 'An expression for where a secret may follow a name such as password.';
 
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
-create function secrets.rare_words() returns text
-language sql immutable parallel safe
+create function secrets.rare_words() returns text language sql immutable parallel safe
 -- In URLs the characters around a secret, and those in it, are encoded.
 return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])'
   '|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
@@ -4276,14 +4241,12 @@ create function secrets.credentials_in_urls() returns text language sql immutabl
 return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
 comment on function secrets.credentials_in_urls is 'An expression for user and password in a URL.';
 
-create function secrets.long_words() returns text
-language sql immutable parallel safe
+create function secrets.long_words() returns text language sql immutable parallel safe
 -- Memories are full of hashes and commit ids, which no pattern finds: they need no second look.
 return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za-z0-9]|$))';
 comment on function secrets.long_words is 'An expression for 32 letters and digits, not all hexadecimal of one case.';
 
-create function secrets.bare_hexadecimal_tokens() returns text
-language sql immutable parallel safe
+create function secrets.bare_hexadecimal_tokens() returns text language sql immutable parallel safe
 -- Hashes and ids, of which memories are full, have another sign before them or another length.
 return '(?:sk[-_]|fc-|SK|key-|pat[A-Za-z0-9]{14}\.|[0-9]{5}:)[a-f0-9]{32}|[a-f0-9]{32}-(?:us[0-9]|[a-f0-9]{8}-[a-f0-9]{8})';
 comment on function secrets.bare_hexadecimal_tokens is 'An expression for hexadecimal tokens with no prefix to look for.';
@@ -4532,8 +4495,7 @@ comment on function secrets.is_public_identifier is 'True for an address or hash
 --! Included 050-secrets/030-verify.sql
 -- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
 -- in texts and documents call passes() for each match.
-create function secrets.is_placeholder(value text) returns boolean
-language sql immutable parallel safe
+create function secrets.is_placeholder(value text) returns boolean language sql immutable parallel safe
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
 return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake'
   '|x{4}|\*{3}|\.{3}|…|•|^[<${@(]|^[#%][\w/.:-]*$|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password'
@@ -4544,16 +4506,14 @@ comment on function secrets.is_placeholder is 'True if a value is what documents
 
 create function secrets.changes_of_class(value text) returns integer language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[^0-9])|[^A-Za-z0-9](?=[A-Za-z0-9])');
-comment on function secrets.changes_of_class is 'How often a text changes between lower case, upper case, digits and other '
-  'characters. In random texts that is more than twice as often as in names.';
+comment on function secrets.changes_of_class is 'How often the class of characters changes: in random texts twice as often.';
 
 create function secrets.is_mixed(value text) returns boolean language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
   and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
 comment on function secrets.is_mixed is 'True if letters and digits alternate: a text of words has few digits, side by side.';
 
-create function secrets.ends_in_crc32(token text) returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.ends_in_crc32(token text) returns boolean language sql immutable parallel safe set search_path = ''
 -- The random part begins behind the last underscore before it; GitHub, npm and Vercel compute the checksum of that part alone.
 return (
   select pg_catalog.right(b.body, 6) = (
@@ -4576,8 +4536,7 @@ return case
   end;
 comment on function secrets.is_random is 'True if letters and digits alternate as in a random text, not a hash or id.';
 
-create function secrets.is_path(value text) returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.is_path(value text) returns boolean language sql immutable parallel safe set search_path = ''
 -- Short pieces of a random text have no digit by chance, and many changes of case.
 return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exists (
   select from pg_catalog.string_to_table(value, '/') as piece
@@ -4641,8 +4600,7 @@ return (
 comment on function secrets.names_a_place is 'True if the name before a value says that the value is not the secret but where it '
   'is, or how it is called, as in JWT_SECRET_FILE or secretName. whole is the match, part the value.';
 
-create function secrets.is_labelled_value(value text) returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.is_labelled_value(value text) returns boolean language sql immutable parallel safe set search_path = ''
 -- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
 return secrets.is_likely_value(value, is_quoted => false)
   and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3
@@ -4650,8 +4608,7 @@ return secrets.is_likely_value(value, is_quoted => false)
   and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$'
   -- A number and what it counts, as languages without spaces write it.
   and value !~ '^[0-9]*[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]';
-comment on function secrets.is_labelled_value is 'True if what stands behind a label in a text is a password, rather than a '
-  'word, a number, a version or an address.';
+comment on function secrets.is_labelled_value is 'True if what follows a label is a password, and no word, number or address.';
 
 create function secrets.is_any_value(value text) returns boolean language sql immutable parallel safe set search_path = ''
 return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: '
@@ -4835,8 +4792,7 @@ create trigger _500_audit after insert or update on public.secret_exceptions
 --! EndIncluded 050-secrets/050-secret-exceptions.sql
 --! Included 050-secrets/060-quick-tests.sql
 -- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any pattern is tried.
-create function secrets.any_of(keywords text[]) returns text
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function secrets.any_of(keywords text[]) returns text language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if '' = any (keywords) then
     return '';
@@ -4856,8 +4812,7 @@ return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %
   from pg_catalog.unnest(words) as w) || ')';
 comment on function secrets.has_word is 'SQL that tests for these texts in lowered, faster than an expression does.';
 
-create function secrets.test_of_hint(hint text) returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.test_of_hint(hint text) returns text language sql immutable parallel safe set search_path = ''
 -- Looking around is several times as slow as what is tried first here.
 return case hint
   when secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and '
@@ -4976,8 +4931,7 @@ comment on function secrets.severities_for is 'The patterns for a tenant''s writ
 --! Included 050-secrets/070-find-in-text.sql
 -- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
 -- find_in_text() or redact_text().
-create function secrets.in_group(expression text) returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.in_group(expression text) returns text language sql immutable parallel safe set search_path = ''
 -- Flags such as (?i) must stay at the beginning.
 return coalesce(substring(expression from '^\(\?[a-z]+\)'), '')
   || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
@@ -4996,8 +4950,7 @@ end;
 comment on function secrets.split_at is 'A text cut at the matches of an expression: the text before each, the match, and its '
   'group or else the match. The last row has no match. flags: of regexp_matches().';
 
-create function secrets.offset_in(whole text, part text) returns integer
-language sql immutable parallel safe
+create function secrets.offset_in(whole text, part text) returns integer language sql immutable parallel safe
 -- The secret ends its match; what stands before it may repeat it.
 return pg_catalog.length(whole) - pg_catalog.length(part) + 1
   - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part));
@@ -5338,8 +5291,7 @@ return case
     and (value !~ '\s' and secrets.is_likely_value(value, is_quoted => true) and not secrets.names_a_place(name || ':', value)
       or is_strict and value !~ '^[0-9.]*$' and secrets.is_any_value(value))
 end;
-comment on function secrets.is_named_secret is 'True if the name of a member of a document says that its value is a secret, and '
-  'the value looks like one or, if it is strict, is no placeholder.';
+comment on function secrets.is_named_secret is 'True if a member''s name says secret and its value looks like one.';
 comment on function secrets.find_in_value is 'The secrets of a text in a document, with the name of its member.';
 
 create function secrets.step(key text) returns text language sql immutable parallel safe set search_path = ''
@@ -5532,8 +5484,7 @@ end $$;
 comment on function secrets.raise_secret is 'Raises L9SEC, which names path, pattern and place, never the text. Its detail is '
   'the list of findings: path, line, column and pattern.';
 
-create function secrets.field_of(path text) returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.field_of(path text) returns text language sql immutable parallel safe set search_path = ''
 -- The content of a memory stands in its envelope, but callers know it by its own name.
 return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '^envelope\.content\M', 'content');
 comment on function secrets.field_of is 'The path of a finding in a row as an error names it.';
@@ -5618,8 +5569,7 @@ comment on function secrets.as_stored is 'A text as a table stores it: without i
   'Definer: reads the settings of the tenant.';
 grant execute on function secrets.redacted_count, secrets.as_stored to l9_agent, l9_admin;
 
-create function secrets.refuse_in(fields jsonb) returns void
-language sql volatile security definer set search_path = ''
+create function secrets.refuse_in(fields jsonb) returns void language sql volatile security definer set search_path = ''
 begin atomic
   select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false)
   where not exists (
@@ -6045,8 +5995,7 @@ create table public.memory_kinds (
   part_of_field text,
   stands_beside boolean not null default false,
   rules jsonb not null default '{}',
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
+  created_at timestamptz not null default now(), updated_at timestamptz not null default now(),
   constraint memory_kind_unique unique nulls not distinct (tenant_id, kind),
   constraint memory_kind_plain check (kind ~ '^[a-z][a-z0-9_]{0,62}$'),
   constraint memory_kind_conditions_objects check (
@@ -6310,8 +6259,7 @@ return case pg_catalog.jsonb_typeof(value)
     where part.value is not null)
   else value #>> '{}'
 end;
-comment on function kinds.as_text is 'The value of a field as text: an array one item a line, an object one entry a line. Parts '
-  'of an object come in the order of its rule, else by name.';
+comment on function kinds.as_text is 'The value of a field as text: one item or entry a line, parts in the order of their rule.';
 
 create function kinds.text_of(rules jsonb, fields jsonb) returns text language sql immutable parallel safe set search_path = ''
 return (
@@ -6456,8 +6404,7 @@ comment on function kinds.reserved is 'Kinds that other parts write, so that no 
 comment on function kinds.max_kinds is 'The most kinds that a tenant can register.';
 comment on function kinds.max_fields is 'The most fields that a kind can have.';
 
-create function kinds.compile(kind_id uuid) returns jsonb
-language sql stable set search_path = ''
+create function kinds.compile(kind_id uuid) returns jsonb language sql stable set search_path = ''
 begin atomic
   select jsonb_build_object(
     'fields', jsonb_object_agg(f.field, jsonb_strip_nulls(jsonb_build_object(
@@ -6937,8 +6884,7 @@ return not exists (
     where kinds.field_time(found.value) operator(pg_catalog.<@) t.range));
 comment on function packets.has_times is 'True if an envelope has a time in each of these ranges.';
 
-create function packets.field_path(field text) returns text
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function packets.field_path(field text) returns text language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if field !~ '^[^.]+([.][^.]+){0,7}$' or octet_length(field) > 200 then
     perform identity.raise_error('L9VAL',
@@ -7066,8 +7012,7 @@ create function packets.clean_tag(tag text) returns text language sql immutable 
 return pg_catalog.regexp_replace(pg_catalog.normalize(tag, 'NFC'), '^[\s\u00a0\u3000]+|[\s\u00a0\u3000]+$', '', 'g');
 comment on function packets.clean_tag is 'A tag as it is stored: in NFC, without white space around it.';
 
-create function packets.tag_keys(tags text[]) returns text[]
-language sql stable parallel safe
+create function packets.tag_keys(tags text[]) returns text[] language sql stable parallel safe
 -- Inlined, and without a query in it: a search compares the tags of many rows.
 return pg_catalog.string_to_array(
   pg_catalog.lower(pg_catalog.array_to_string(tags, E'\x1f') collate pg_catalog.pg_c_utf8), E'\x1f');
@@ -7120,8 +7065,7 @@ return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.conve
   -- None of the values can contain the separator.
   tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
     || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
-comment on function packets.audience_id is 'Hash of tenant, org, user, project and scope. Rows with equal values are visible to '
-  'the same callers.';
+comment on function packets.audience_id is 'Hash of tenant, org, user, project and scope, equal for rows with the same readers.';
 grant execute on function packets.audience_id to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 070-packets/060-audience-id.sql
 --! Included 070-packets/062-attestations.sql
@@ -7185,8 +7129,7 @@ return array[
   'question', 'answer', 're', 'reminder', 'result', 'subject', 'summary', 'tip', 'tldr', 'to', 'todo', 'update', 'warning'];
 comment on function packets.words_before_a_colon is 'Words that begin a text before a colon and name nobody, such as note.';
 
-create function packets.named_speaker(content text) returns text
-language sql immutable parallel safe
+create function packets.named_speaker(content text) returns text language sql immutable parallel safe
 begin atomic
   -- The first word may be written anyhow ("user", "l-cto"). A following word does not begin with a lower-case letter, so that
   -- "I have a question:" is no name, unless it is a particle or a single letter. White space follows the colon, unlike in a URL
@@ -7251,8 +7194,7 @@ comment on function packets.typed_fields is 'The envelope of a memory as its kin
   'and the content is made from the others where the kind says so.';
 
 -- Fires before the other triggers of the row, so that they see fields, content and title as the kind stores them.
-create function packets.tg_packet_store__apply_kind() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__apply_kind() returns trigger language plpgsql set search_path = '' as $$
 declare
   me identity.identity;
   rules jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
@@ -7335,8 +7277,7 @@ grant execute on function packets.own_identity, packets.identity_hash, packets.t
 --! EndIncluded 070-packets/068-apply-kind.sql
 --! Included 070-packets/070-normalise.sql
 -- The trigger _100_normalise of packet_store, which cleans what is written and enforces limits with errors that name the field.
-create function packets.with_trimmed_speaker(metadata jsonb) returns jsonb
-language plpgsql stable set search_path = '' as $$
+create function packets.with_trimmed_speaker(metadata jsonb) returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   speaker text := regexp_replace(metadata ->> 'speaker', '^\s+|\s+$', '', 'g');
 begin
@@ -7352,8 +7293,7 @@ end $$;
 comment on function packets.with_trimmed_speaker is 'The metadata with the speaker trimmed. Raises L9VAL if it is no name.';
 
 -- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not reach.
-create function packets.tg_packet_store__normalise() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__normalise() returns trigger language plpgsql set search_path = '' as $$
 declare
   content text := new.envelope ->> 'content';
   bytes integer := octet_length(content);
@@ -7470,8 +7410,7 @@ comment on function packets.writer_in is 'The caller, and what is checked where 
 grant execute on function packets.writer_in to l9_agent, l9_admin, l9_platform_admin;
 
 -- On an update, importance and place are checked only where they change.
-create function packets.tg_packet_store__stamp() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__stamp() returns trigger language plpgsql set search_path = '' as $$
 declare
   has_moved constant boolean := tg_op = 'INSERT'
     or (new.scope, new.project_id, new.branch) is distinct from (old.scope, old.project_id, old.branch);
@@ -7672,8 +7611,7 @@ comment on function packets.is_scope_within is 'True if everyone who may read sc
   'caller may not read both. Definer: reads the tenant''s actors.';
 
 -- Looks up, under the policies of the writer, the parents that are new, or all of them if scope or project change.
-create function packets.tg_packet_store__check_parents() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__check_parents() returns trigger language plpgsql set search_path = '' as $$
 declare
   parent record;
   to_check uuid[];
@@ -7732,8 +7670,7 @@ grant execute on function packets.is_scope_within to l9_agent, l9_admin, l9_plat
 --! EndIncluded 070-packets/100-check-parents.sql
 --! Included 070-packets/105-set-words.sql
 -- The trigger _380_words of packet_store, which sets the words by which a memory is found.
-create function packets.tg_packet_store__words() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__words() returns trigger language plpgsql set search_path = '' as $$
 declare
   content constant text := new.envelope ->> 'content';
 begin
@@ -7779,14 +7716,14 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__replace_expired is 'Deletes an expired memory that is the same as a new one. '
-  'Definer: callers can''t see expired memories. The writer, already checked by then, writes to the same key.';
+comment on function packets.tg_packet_store__replace_expired is 'Deletes an expired memory that would collide with a new one '
+  'that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the '
+  'writer, already checked by then, writes to the same key.';
 --! EndIncluded 070-packets/110-replace-expired.sql
 --! Included 070-packets/120-audit-writes.sql
 -- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
 -- audit. The trigger that keeps versions audits changes.
-create function packets.tg_packet_store__audit() returns trigger
-language plpgsql security definer set search_path = ''
+create function packets.tg_packet_store__audit() returns trigger language plpgsql security definer set search_path = ''
 -- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
 as $$
 declare
@@ -7812,8 +7749,7 @@ end $$;
 comment on function packets.tg_packet_store__audit is 'Writes one audit row for each memory that was saved or deleted, in one '
   'statement for the whole batch. Definer: callers can''t insert into audit_log.';
 
-create function packets.tg_packet_store__refuse_truncate() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__refuse_truncate() returns trigger language plpgsql set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited', '');
   return null;
@@ -8175,8 +8111,7 @@ comment on function packets.claim_text is 'Makes an administrator stand by the t
   'same text or derives something from it: the agent can no longer change it. until: the memory expires no earlier; null leaves '
   'the expiry. Does nothing for agents.';
 
-create function packets.raise_if_held(packet_id uuid) returns void
-language plpgsql stable set search_path = '' as $$
+create function packets.raise_if_held(packet_id uuid) returns void language plpgsql stable set search_path = '' as $$
 declare
   holder constant text := (
     select p.text_creator from public.packet_store p
@@ -8245,18 +8180,10 @@ create table public.packet_versions (
   speaker text generated always as (packets.speaker_of(packet_type, metadata, envelope ->> 'content')) stored,
   parent_ids uuid[] not null,
   tags text[] not null,
-  ttl timestamptz,
-  project_id text,
-  branch text,
-  scope text not null,
+  ttl timestamptz, project_id text, branch text, scope text not null,
   importance_score real not null,
   text_creator text,
-  tenant_id uuid not null,
-  org_id uuid,
-  user_id uuid,
-  correlation_id text,
-  session_id text,
-  trace_id text,
+  tenant_id uuid not null, org_id uuid, user_id uuid, correlation_id text, session_id text, trace_id text,
   -- There is no version number: a gap would reveal a version that the agent may not see. memory_history() counts the
   -- visible ones.
   primary key (packet_id, version_id)
@@ -8320,8 +8247,7 @@ grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
 -- One insert for all rows of the statement. A version begins where the one before it ended.
-create function packets.tg_packet_store__audit_update() returns trigger
-language plpgsql security definer set search_path = ''
+create function packets.tg_packet_store__audit_update() returns trigger language plpgsql security definer set search_path = ''
 -- The plans are cached for the session. Made for an update of one row, their nested loops took 40 s over 10,000 rows.
 set enable_nestloop = off as $$
 declare
@@ -8380,8 +8306,7 @@ create trigger _500_audit_update after update on public.packet_store referencing
 --! Included 070-packets/150-follow-kinds.sql
 -- Triggers of packet_store for memories that depend on each other by their kind: a part follows its whole, and a
 -- memory that supersedes another one marks it.
-create function packets.tg_packet_store__check_part() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__check_part() returns trigger language plpgsql set search_path = '' as $$
 declare
   rules constant jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
   field constant text := rules ->> 'part_of_field';
@@ -8422,8 +8347,7 @@ create trigger _400_check_part
   before insert or update of envelope, packet_type, scope, project_id, branch, ttl on public.packet_store
   for each row when (new.part_of is not null) execute function packets.tg_packet_store__check_part();
 
-create function packets.tg_packet_store__keep_parts() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__keep_parts() returns trigger language plpgsql set search_path = '' as $$
 declare
   whole public.packet_store;
   rules jsonb := kinds.rules_of(old.packet_type, old.tenant_id);
@@ -8450,8 +8374,7 @@ comment on function packets.tg_packet_store__keep_parts is 'Refuses to take a pa
 create trigger _400_keep_parts before delete or update of envelope, packet_type on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
 
-create function packets.tg_packet_store__move_parts() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__move_parts() returns trigger language plpgsql set search_path = '' as $$
 begin
   update public.packet_store p set scope = new.scope, project_id = new.project_id, branch = new.branch, ttl = new.ttl
   where p.part_of = new.packet_id
@@ -8476,8 +8399,7 @@ create trigger _600_move_parts after update of scope, project_id, branch, ttl, e
   execute function packets.tg_packet_store__move_parts();
 
 -- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its status.
-create function packets.tg_packet_store__supersede() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__supersede() returns trigger language plpgsql set search_path = '' as $$
 declare
   superseded public.packet_store;
 begin
@@ -8511,8 +8433,7 @@ comment on function packets.tg_packet_store__supersede is 'Marks the memory that
 create trigger _400_supersede before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
 
-create function packets.tg_packet_store__check_successor() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__check_successor() returns trigger language plpgsql set search_path = '' as $$
 begin
   -- The trigger that marks a memory as superseded names one that is just being saved.
   if pg_trigger_depth() > 1 or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
@@ -8549,11 +8470,7 @@ grant execute on function identity.current_identity, identity.current_role_name,
 -- visible to the same callers, so the sum over the audiences of a caller depends on nothing that it cannot read.
 create table ranking.audiences (
   audience_id uuid primary key,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
   memories bigint not null,
   sampled integer not null,
   average_length double precision not null,
@@ -9072,8 +8989,7 @@ call identity.keep_private('embeddings.pending_embeddings',
 
 grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
 
-create function embeddings.enqueue_memory(packet_id uuid) returns void
-language sql volatile set search_path = ''
+create function embeddings.enqueue_memory(packet_id uuid) returns void language sql volatile set search_path = ''
 begin atomic
   insert into embeddings.pending_embeddings (packet_id, model)
   select enqueue_memory.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
@@ -9107,12 +9023,7 @@ create table public.memory_contexts (
   packet_id uuid not null unique references public.packet_store on delete cascade,
   predecessor_id uuid not null references public.packet_store on delete cascade,
   context text not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  branch text,
-  scope text not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, branch text, scope text not null,
   ttl timestamptz,
   created_at timestamptz not null default now()
 );
@@ -9186,17 +9097,8 @@ create table public.memory_embeddings (
   chunk_text text,
   context_id uuid references public.memory_contexts on delete cascade,
   metadata jsonb not null default '{}',
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  branch text,
-  scope text not null,
-  ttl timestamptz,
-  correlation_id text,
-  session_id text,
-  trace_id text,
-  created_at timestamptz not null default now(),
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, branch text, scope text not null,
+  ttl timestamptz, correlation_id text, session_id text, trace_id text, created_at timestamptz not null default now(),
   constraint embedding_unique unique (packet_id, embedding_type, model, chunk_index),
   constraint embedding_type_known check (embedding_type = any (embeddings.embedding_types())),
   constraint embedding_of_context check ((embedding_type = 'context') = (context_id is not null)),
@@ -9263,8 +9165,7 @@ call identity.describe('public.memory_embeddings', 'Vectors of memories, whole a
   context_id: The context that a vector of type context was made from, and with which it is deleted; null for all other types.
   metadata: For a chunk: start and end, character offsets into the content.');
 
-create function embeddings.tg_memory_embeddings__shorten() returns trigger
-language plpgsql volatile set search_path = '' as $$
+create function embeddings.tg_memory_embeddings__shorten() returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   new.compared_vector := extensions.subvector(new.vector, 1, coalesce(
     (select m.dimensions from public.embedding_models m where m.model = new.model), embeddings.max_dimensions()));
@@ -9572,8 +9473,7 @@ begin atomic
     attempts = q.attempts + case when counts_as_attempt then 1 else 0 end
   from free f where q.packet_id = f.packet_id and q.model = postpone_embeddings.model;
 end;
-comment on function embeddings.postpone_embeddings is 'Ends the leases of memories and makes them due after a delay. '
-  'counts_as_attempt: the content of the memory failed, not the provider.';
+comment on function embeddings.postpone_embeddings is 'Ends leases, and makes the memories due again after a delay.';
 
 create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval) returns void
 language sql volatile set search_path = ''
@@ -9588,15 +9488,13 @@ begin atomic
 end;
 comment on function embeddings.renew_embedding_leases is 'Extends short leases of a job, which another can take if it dies.';
 
-create function embeddings.release_embedding_leases() returns void
-language sql volatile set search_path = ''
+create function embeddings.release_embedding_leases() returns void language sql volatile set search_path = ''
 begin atomic
   update embeddings.pending_embeddings q set leased_until = null where q.leased_until is not null;
 end;
 comment on function embeddings.release_embedding_leases is 'Ends all leases, at the start of the only process of a database.';
 
-create function embeddings.enqueue_missing_embeddings(model text) returns bigint
-language sql volatile set search_path = ''
+create function embeddings.enqueue_missing_embeddings(model text) returns bigint language sql volatile set search_path = ''
 begin atomic
   -- Memories are locked before they are queued, in the same order as by a caller's change.
   with missing as materialized (
@@ -9616,8 +9514,7 @@ comment on function embeddings.enqueue_missing_embeddings is 'Queues every memor
   'how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew '
   'the model.';
 
-create function embeddings.count_waiting(ids uuid[]) returns bigint
-language sql stable security definer set search_path = ''
+create function embeddings.count_waiting(ids uuid[]) returns bigint language sql stable security definer set search_path = ''
 begin atomic
   select count(*)
   from embeddings.pending_embeddings q
@@ -9661,8 +9558,7 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
 comment on function embeddings.context_text is 'The predecessor''s last 500 characters and the memory''s first 2000.';
 
-create function embeddings.requeue_stale_contexts() returns void
-language sql volatile set search_path = ''
+create function embeddings.requeue_stale_contexts() returns void language sql volatile set search_path = ''
 begin atomic
   -- The memories are locked before their rows leave a queue, in the same order as by a caller's change. A memory that is being
   -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the
@@ -10071,8 +9967,7 @@ comment on function embeddings.switch_embedding_model is 'Makes the arriving mod
   'allow_missing memories can no longer be found by meaning afterwards, and returns 0. Otherwise it changes nothing and returns '
   'the number of those memories. Errors: L9VAL.';
 
-create function embeddings.abandon_embedding_change() returns text
-language plpgsql volatile set search_path = '' as $$
+create function embeddings.abandon_embedding_change() returns text language plpgsql volatile set search_path = '' as $$
 declare
   abandoned text;
 begin
@@ -11065,8 +10960,7 @@ grant execute on function duplicates.resolve_similar to l9_agent, l9_admin;
 --! EndIncluded 100-duplicates/060-resolve-similar.sql
 --! Included 110-importance/010-memory-access-log.sql
 -- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it says.
-create function importance.tg_memory_access_log__append_only() returns trigger
-language plpgsql set search_path = '' as $$
+create function importance.tg_memory_access_log__append_only() returns trigger language plpgsql set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
   return null;
@@ -11085,11 +10979,7 @@ create table importance.memory_access_log (
   access_context text not null,
   relevance_score real,
   audit_id uuid,
-  tenant_id uuid not null,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null, org_id uuid, user_id uuid, project_id text, scope text not null,
   is_admin boolean not null,
   primary key (access_id, accessed_at),
   -- There is no foreign key to the target, because the log outlives it.
@@ -11190,8 +11080,7 @@ return coalesce(
   (select packets.content_hash(v.content) from public.packet_versions v
    where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at order by v.valid_until, v.version_id limit 1),
   (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
-comment on function importance.text_hash_at is 'The content_hash of the text that a memory had at a time; null for a memory that '
-  'does not exist. Definer: jobs don''t read versions.';
+comment on function importance.text_hash_at is 'The content_hash of a memory at a time. Definer: jobs don''t read versions.';
 grant execute on function importance.text_hash_at to l9_worker;
 --! EndIncluded 110-importance/025-text-hash-at.sql
 --! Included 110-importance/030-memory-feedback.sql
@@ -11201,8 +11090,7 @@ create function importance.max_reason_bytes() returns integer language sql immut
 comment on function importance.max_reason_bytes is 'The maximum size of the reason of feedback.';
 grant execute on function importance.max_reason_bytes to l9_agent, l9_admin;
 
-create function importance.tg_memory_feedback__stamp() returns trigger
-language plpgsql set search_path = '' as $$
+create function importance.tg_memory_feedback__stamp() returns trigger language plpgsql set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -11249,9 +11137,7 @@ create table public.memory_feedback (
   content_hash bytea,
   given_at timestamptz not null,
   xid xid8 not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid,
   constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= importance.max_reason_bytes())
 );
 
@@ -11397,8 +11283,7 @@ return case
   when kind in ('todo', 'pr_context', 'change') then -0.3
   else 0
 end::double precision;
-comment on function importance.kind_weight is 'What the kind of a memory adds to its importance, in log-odds: decisions, '
-  'runbooks and DDL stay useful; todos, changes and the context of a pull request go out of date.';
+comment on function importance.kind_weight is 'What a kind adds to importance, in log-odds: decisions outlast todos.';
 
 create function importance.importance(
   estimate double precision, kind text, useful double precision, useless double precision, age_days double precision)
@@ -11530,16 +11415,14 @@ grant select, insert (packet_id, agent, vote, read_at, has_cited), update (vote,
 grant maintain on importance.memory_voices to l9_worker;
 -- Callers have no grant: a reader of a memory need not know who voted how.
 
-create function importance.lock_signals(packet_ids uuid[]) returns void
-language plpgsql volatile set search_path = '' as $$
+create function importance.lock_signals(packet_ids uuid[]) returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
 end $$;
 comment on function importance.lock_signals is 'Locks statistics in order of ids, before sum_voices() sums changes.';
 
 -- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
-create function importance.sum_voices(packet_ids uuid[]) returns void
-language sql volatile set search_path = ''
+create function importance.sum_voices(packet_ids uuid[]) returns void language sql volatile set search_path = ''
 begin atomic
   with voices as (
     select v.packet_id, v.has_contradicted,
@@ -11700,8 +11583,7 @@ grant select, maintain on importance.memory_citations to l9_worker;
 -- Callers have no write privilege: the rows follow from parent_ids.
 
 -- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a recount.
-create function importance.tg_packet_store__cite() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function importance.tg_packet_store__cite() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
   become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
@@ -11837,8 +11719,7 @@ begin atomic
     and s.accessed_at between r.accessed_at - importance.read_window() and r.accessed_at
   where s.access_id >= (select b.first_id from bounds b) and s.access_id < (select b.last_id from bounds b);
 end;
-comment on function importance.reads_after_search is 'The accesses of these transactions that read a memory in full, after a '
-  'search had shown it to the same agent within read_window().';
+comment on function importance.reads_after_search is 'Reads of what a search had shown to the same agent in read_window().';
 
 create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns uuid[]
 language plpgsql volatile set search_path = '' as $$
@@ -11860,12 +11741,10 @@ begin
   select coalesce(array_agg(distinct w.packet_id), '{}') into read_ids from written w;
   return read_ids;
 end $$;
-comment on function importance.count_reads is 'Writes to memory_voices who read which of these memories after a search, and '
-  'returns the memories read. They must be locked.';
+comment on function importance.count_reads is 'Counts who read which of these locked memories after a search.';
 
 -- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
-create function importance.count_votes_and_citations(packet_ids uuid[]) returns void
-language sql volatile set search_path = ''
+create function importance.count_votes_and_citations(packet_ids uuid[]) returns void language sql volatile set search_path = ''
 begin atomic
   with votes as (
     -- The last vote of each agent, on whichever access.
@@ -11924,8 +11803,7 @@ begin atomic
   on conflict (packet_id) do update set
     access_count = s.access_count + excluded.access_count, last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
-comment on function importance.count_accesses is 'Adds the accesses of these transactions to access_count and last_accessed of '
-  'these memories, which must be locked.';
+comment on function importance.count_accesses is 'Adds these transactions'' accesses to those of locked memories.';
 
 -- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed meanwhile.
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
@@ -11983,8 +11861,7 @@ comment on function importance.roll_up_accesses_between is 'Adds the accesses of
   'era_after to memory_signals, and counts again the voices of agents on the memories that they read or voted on, and on up to '
   '10,000 that are queued in pending_recounts.';
 
-create function importance.are_accesses_waiting() returns boolean
-language sql stable set search_path = ''
+create function importance.are_accesses_waiting() returns boolean language sql stable set search_path = ''
 begin atomic
   select exists (
       select from importance.memory_access_log a
@@ -12912,8 +12789,7 @@ grant execute on function memories.json_of, memories.memory_json, memories.saved
 --! EndIncluded 130-memories/020-memory-json.sql
 --! Included 130-memories/030-raise-not-yours.sql
 -- The refusal of get_memory(), update_memory() and delete_memory(), where a caller may not read or change a memory.
-create function memories.raise_not_yours(packet_id uuid) returns void
-language plpgsql stable set search_path = '' as $$
+create function memories.raise_not_yours(packet_id uuid) returns void language plpgsql stable set search_path = '' as $$
 begin
   -- Its creator knows that the memory exists, so it may learn why it is refused.
   perform packets.raise_if_held(packet_id);
@@ -12949,8 +12825,7 @@ comment on function memories.check_version is 'Raises L9VER if a memory is no lo
   'expected_version: the updated_at that the caller read; null checks nothing. The detail holds packet_id and updated_at of the '
   'memory as it is.';
 
-create function memories.present_state(packet_id uuid) returns jsonb
-language plpgsql volatile set search_path = '' as $$
+create function memories.present_state(packet_id uuid) returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   memory public.packet_store;
 begin
@@ -12985,8 +12860,7 @@ begin atomic
     and p.envelope @> fields
   order by p.updated_at desc, p.packet_id desc limit 1;
 end;
-comment on function memories.find_ended is 'The memory that has these fields already but no longer an identity, such as a todo '
-  'that is done, so that a repeated save adds no second one. Of several, the one that was changed last.';
+comment on function memories.find_ended is 'The memory with these fields that has ended, so that a repeated save adds none.';
 
 create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text) returns void
 language plpgsql stable set search_path = '' as $$
@@ -12997,8 +12871,7 @@ begin
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')));
   end if;
 end $$;
-comment on function memories.check_made_content is 'Raises L9VAL if a caller gives a content to a memory whose kind makes it '
-  'from the fields, because it would be lost.';
+comment on function memories.check_made_content is 'Raises L9VAL for a content where the kind makes it from the fields.';
 
 create function memories.restate_attestations(saved public.packet_store, given jsonb) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$
@@ -13014,8 +12887,7 @@ begin
   update public.packet_store p set envelope = p.envelope || lost where p.packet_id = saved.packet_id returning p.* into restated;
   return restated;
 end $$;
-comment on function memories.restate_attestations is 'Sets the attestations that a caller gave together with a new text and that '
-  'equal those of the former text, which fell with it.';
+comment on function memories.restate_attestations is 'Sets attestations that were given again together with a new text.';
 
 -- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
@@ -13076,8 +12948,7 @@ end $$;
 comment on function memories.update_same is 'Changes a memory to what is stored again under its identity. The status is updated, '
   'or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
 
-create function memories.identity_of(rules jsonb, fields jsonb) returns bytea
-language sql stable set search_path = ''
+create function memories.identity_of(rules jsonb, fields jsonb) returns bytea language sql stable set search_path = ''
 -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
 return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
   packets.text_identity(secrets.as_stored(fields ->> 'content', identity.current_tenant_id())));
@@ -13182,8 +13053,7 @@ end $$;
 comment on function memories.save_draft is 'Saves a draft, or answers with the memory that is the same: updated where its kind '
   'has rules. is_beside: the new memory is to stand beside one that the caller may not change. Errors: those of a save.';
 
-create function memories.audit_shown(answer public.save_result) returns void
-language sql volatile set search_path = ''
+create function memories.audit_shown(answer public.save_result) returns void language sql volatile set search_path = ''
 begin atomic
   select audit.audit_read('READ', pg_catalog.jsonb_build_object('status', (audit_shown.answer).status),
     ((audit_shown.answer).memory).packet_id, ((audit_shown.answer).memory).project_id, ((audit_shown.answer).memory).scope);
@@ -13332,8 +13202,7 @@ begin
   return array(select jsonb_array_elements_text(given));
 end $$;
 
-create function memories.check_ids(item jsonb, field text) returns uuid[]
-language plpgsql immutable set search_path = '' as $$
+create function memories.check_ids(item jsonb, field text) returns uuid[] language plpgsql immutable set search_path = '' as $$
 declare
   ids constant text[] := memories.check_list(item, field, packets.max_parents());
 begin
@@ -13345,8 +13214,7 @@ end $$;
 comment on function memories.check_list is 'The texts of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 comment on function memories.check_ids is 'The ids of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 
-create function memories.given_items(items jsonb) returns jsonb
-language sql immutable parallel safe set search_path = ''
+create function memories.given_items(items jsonb) returns jsonb language sql immutable parallel safe set search_path = ''
 -- In data, null removes a field.
 return (
   select pg_catalog.jsonb_agg(
@@ -13363,8 +13231,7 @@ return array[
   'ttl_policy', 'parent_ids', 'citations', 'expected_version'];
 comment on function memories.item_fields is 'The fields of an item of memory_store.';
 
-create function memories.with_title(fields jsonb) returns jsonb
-language plpgsql immutable set search_path = '' as $$
+create function memories.with_title(fields jsonb) returns jsonb language plpgsql immutable set search_path = '' as $$
 declare
   body constant text := fields ->> 'body_md';
 begin
@@ -13381,8 +13248,7 @@ end $$;
 comment on function memories.with_title is 'A document''s fields with a title from its text, and found by its aliases.';
 
 -- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
-create function memories.draft_of(item jsonb) returns public.packet_store
-language plpgsql stable set search_path = '' as $$
+create function memories.draft_of(item jsonb) returns public.packet_store language plpgsql stable set search_path = '' as $$
 declare
   draft public.packet_store;
   field text;
@@ -13439,8 +13305,7 @@ begin
   end if;
   return draft;
 end $$;
-comment on function memories.draft_of is 'The memory that an item of memory_store describes, before its kind and the triggers of '
-  'packet_store have been applied. Raises L9VAL or L9LIM for a malformed item.';
+comment on function memories.draft_of is 'The memory that an item of memory_store describes. Raises L9VAL or L9LIM.';
 
 create function memories.check_draft(draft public.packet_store, rules jsonb) returns void
 language plpgsql stable set search_path = '' as $$
@@ -13478,8 +13343,7 @@ call identity.describe('public.stored_item', 'What became of one item of memory_
   current: Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and
     content.');
 
-create function memories.is_fault_of_item(sqlstate text) returns boolean
-language sql immutable parallel safe set search_path = ''
+create function memories.is_fault_of_item(sqlstate text) returns boolean language sql immutable parallel safe set search_path = ''
 -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
 return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
 comment on function memories.is_fault_of_item is 'True if an error with this code is one of the item that was being stored.';
@@ -13852,8 +13716,7 @@ grant execute on function memories.max_items, memories.insert_drafts, public.mem
 --! EndIncluded 130-memories/045-memory-store.sql
 --! Included 130-memories/050-get-memory.sql
 -- The operation get_memory: reads one memory in full, and writes the audit log and the access log.
-create function public.get_memory(packet_id uuid) returns public.packet_store
-language plpgsql volatile set search_path = '' as $$
+create function public.get_memory(packet_id uuid) returns public.packet_store language plpgsql volatile set search_path = '' as $$
 declare
   memory public.packet_store;
 begin
@@ -14284,8 +14147,7 @@ comment on policy definer_sources on public.packet_store is 'Functions of the ow
 comment on policy definer_source_locks on public.packet_store is 'Functions of the owner lock a memory that the caller sees '
   'while they derive from it. They can''t change any.';
 
-create function derived.is_source(memory public.packet_store) returns boolean
-language sql stable set search_path = ''
+create function derived.is_source(memory public.packet_store) returns boolean language sql stable set search_path = ''
 -- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
@@ -14302,16 +14164,14 @@ comment on function derived.is_source is 'True if the caller may derive from a m
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
 return coalesce(identity.current_creator(), packets.text_writer(source));
-comment on function derived.agent_for is 'The creator name of the actor that states what is derived from this memory now: the '
-  'caller or, when a job derives it, the writer of the memory.';
+comment on function derived.agent_for is 'The creator name of who states what is derived: the caller, or a memory''s writer.';
 
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
 return identity.is_admin_creator((source).tenant_id, derived.agent_for(source));
 comment on function derived.is_from_admin is 'True if agent_for() this memory is an administrator.';
 
-create function derived.tg__stamp_statement() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function derived.tg__stamp_statement() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   source public.packet_store;
 begin
@@ -14374,20 +14234,17 @@ comment on function derived.packet_for is 'The memory that something is to be de
   'new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 grant execute on function derived.packet_for to l9_agent, l9_admin;
 
-create function derived.keep_alive(packet_id uuid) returns void
-language sql volatile set search_path = ''
+create function derived.keep_alive(packet_id uuid) returns void language sql volatile set search_path = ''
 begin atomic
   update public.packet_store p set ttl = null where p.packet_id = keep_alive.packet_id and p.ttl is not null;
 end;
-comment on function derived.keep_alive is 'Removes the expiry of a memory that says already what is stated without an expiry, if '
-  'the policies let the caller change it: an agent must not limit what an administrator states in the same words.';
+comment on function derived.keep_alive is 'Lifts the expiry of a memory that is stated without one, if policies let the caller.';
 grant execute on function derived.keep_alive to l9_agent, l9_admin;
 --! EndIncluded 140-derived/025-packet-for.sql
 --! Included 140-derived/030-triggers.sql
 -- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source, their last
 -- the column for the trace of the source.
-create function derived.tg__take_from_source() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function derived.tg__take_from_source() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory((to_jsonb(new) ->> tg_argv[0])::uuid, tg_argv[0]);
   me identity.identity := identity.current_identity();
@@ -14418,8 +14275,7 @@ comment on function derived.tg__take_from_source is 'Copies owner, project, scop
   'to a derived row, and records who derived it. What an administrator derives from an agent''s memory makes its text the '
   'administrator''s. Definer: reads, locks and claims the source.';
 
-create function derived.tg__take_references() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function derived.tg__take_references() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   taken jsonb;
 begin
@@ -14430,12 +14286,12 @@ begin
   using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
   return jsonb_populate_record(new, taken);
 end $$;
-comment on function derived.tg__take_references is 'Copies the references of a new source. Arguments: the columns for source and '
-  'trace, the table and column to read from. Definer: reads the source, or the evidence derived from it.';
+comment on function derived.tg__take_references is 'Copies correlation, session and trace of the source memory to a derived row '
+  'that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to '
+  'read them from. Definer: reads the source, or the evidence that was derived from it.';
 
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
-create function derived.tg__audit_derived() returns trigger
-language plpgsql security definer set search_path = ''
+create function derived.tg__audit_derived() returns trigger language plpgsql security definer set search_path = ''
 -- As for packets, a plan cached for a few rows must not be used for a thousand.
 set enable_nestloop = off as $$
 declare
@@ -14501,8 +14357,7 @@ comment on procedure derived.list_table is 'Makes a table follow its memories. T
 -- The job that stores vectors copies the references, too; the other columns follow before the row is written.
 call derived.list_table('memory_embeddings', 'packet_id', 'trace_id', has_own_way => true);
 
-create procedure derived.follow_packets(trigger_name text, function_name text)
-language plpgsql set search_path = '' as $$
+create procedure derived.follow_packets(trigger_name text, function_name text) language plpgsql set search_path = '' as $$
 begin
   execute format($sql$
     create trigger %I after update on public.packet_store for each row
@@ -14514,8 +14369,7 @@ begin
       or new.ttl is distinct from old.ttl)
     execute function %s()$sql$, trigger_name, function_name);
 end $$;
-comment on procedure derived.follow_packets is 'Creates a trigger that runs a trigger function (named with its schema) for each '
-  'memory whose readers or expiry change.';
+comment on procedure derived.follow_packets is 'Creates a trigger for each memory whose readers or expiry change.';
 
 create function derived.tg_packet_store__derived_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
@@ -14638,8 +14492,7 @@ comment on procedure derived.derive_from_packets is 'Makes a table one of rows d
 --! Included 140-derived/060-replace-expired.sql
 -- Lets a new row replace an expired one that its unique index would refuse it for. Migrations call replace_expired()
 -- for such a table.
-create function derived.tg__replace_expired() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function derived.tg__replace_expired() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id'
     else 'scope' end;
@@ -14721,11 +14574,7 @@ create table public.field_values (
   number_value double precision,
   time_value timestamptz,
   has_more boolean not null default false,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
   ttl timestamptz,
   updated_at timestamptz not null default now()
 );
@@ -14830,8 +14679,7 @@ create trigger _610_index_fields_again after update of envelope on public.packet
 --! EndIncluded 150-fields/020-field-values.sql
 --! Included 150-fields/040-register-field-index.sql
 -- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
-create function fields.require_indexer() returns administration.administrator
-language plpgsql stable set search_path = '' as $$
+create function fields.require_indexer() returns administration.administrator language plpgsql stable set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
 begin
@@ -14945,8 +14793,7 @@ begin
     from jsonb_each(operators) o
     where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
 end $$;
-comment on function fields.value_condition is 'A condition on field_values v that holds for every value which satisfies these '
-  'operators, and for few others. Null if the index does not know, as for exists.';
+comment on function fields.value_condition is 'A condition that holds for all values of these operators; null if unknown.';
 
 -- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
 create function fields.indexed_packets("where" jsonb, max_packets integer) returns uuid[]
@@ -15063,14 +14910,8 @@ create table public.entity_aliases (
   source_packet uuid not null references public.packet_store on delete cascade,
   agent text not null,
   is_from_admin boolean not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null default now(),
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
   constraint alias_of_another_name check (alias_normalized <> entity_normalized)
@@ -15171,8 +15012,7 @@ grant execute on function entities.registered_tables, entities.is_disputed, enti
 create function entities.max_aliases() returns integer language sql immutable parallel safe set search_path = '' return 100;
 comment on function entities.max_aliases is 'The number of aliases of one entity that are resolved at most, the oldest first.';
 
-create function entities.names_of(entity text) returns text[]
-language plpgsql stable set search_path = '' as $$
+create function entities.names_of(entity text) returns text[] language plpgsql stable set search_path = '' as $$
 declare
   given_name constant text := entities.normalise_name(entity);
   -- Jobs belong to no tenant, so for them an entity has only the given name.
@@ -15393,11 +15233,9 @@ begin
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
 end $$;
-comment on function events.check_word_of is 'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to '
-  '200 bytes. An optional field may be absent or null.';
+comment on function events.check_word_of is 'Raises L9VAL or L9LIM unless a field holds a text of 1 to 200 bytes.';
 
-create function events.check_event(envelope jsonb) returns void
-language plpgsql stable parallel safe set search_path = '' as $$
+create function events.check_event(envelope jsonb) returns void language plpgsql stable parallel safe set search_path = '' as $$
 declare
   event_time constant text := envelope ->> 'timestamp';
 begin
@@ -15453,8 +15291,7 @@ begin
 end $$;
 comment on function events.check_reasoning is 'Checks the envelope of a reasoning_trace. Raises L9VAL or L9LIM for the field.';
 
-create function events.tg_packet_store__check_envelope() returns trigger
-language plpgsql set search_path = '' as $$
+create function events.tg_packet_store__check_envelope() returns trigger language plpgsql set search_path = '' as $$
 begin
   if tg_op = 'UPDATE' and new.packet_type = old.packet_type and new.envelope = old.envelope then
     return new;
@@ -15488,14 +15325,8 @@ create table public.agent_memory_events (
   packet_id uuid not null unique references public.packet_store on delete cascade,
   event_type text not null,
   content jsonb not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null,
   updated_at timestamptz not null
 );
 
@@ -15552,14 +15383,8 @@ create table public.reasoning_traces (
   reasoning_tokens jsonb not null,
   decision_tokens jsonb not null,
   confidence_scores jsonb not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null,
   updated_at timestamptz not null
 );
 
@@ -15673,11 +15498,7 @@ create table public.tasks (
   job_key text,
   job_id bigint,
   caller text,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text,
   created_at timestamptz not null default clock_timestamp(),
   started_at timestamptz,
   completed_at timestamptz,
@@ -15866,8 +15687,7 @@ create table public.fact_predicates (
   predicate text not null,
   is_single_valued boolean not null,
   description text not null default '',
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
+  created_at timestamptz not null default now(), updated_at timestamptz not null default now(),
   primary key (tenant_id, predicate),
   constraint predicate_normalised check (predicate = entities.normalise_name(predicate) and predicate <> ''),
   constraint predicate_description_at_most_1000_bytes check (octet_length(description) <= 1000)
@@ -15951,15 +15771,8 @@ create table public.knowledge_facts (
   superseded_at timestamptz,
   retracted_at timestamptz,
   retraction_reason text,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   audience_id uuid not null,
   unique (fact_id, audience_id),
   -- The key includes the audience, so a link never leads to a fact that other callers see.
@@ -16045,8 +15858,7 @@ comment on policy worker_counts on public.knowledge_facts is 'The job that rolls
 grant update (access_count) on public.knowledge_facts to l9_worker;
 -- No role has any other privilege to insert, update or delete.
 
-create function facts.tg_knowledge_facts__audience() returns trigger
-language plpgsql set search_path = '' as $$
+create function facts.tg_knowledge_facts__audience() returns trigger language plpgsql set search_path = '' as $$
 begin
   new.audience_id := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   return new;
@@ -16075,15 +15887,8 @@ create table public.fact_evidence (
   content_hash bytea not null,
   extracted_by text,
   into_world boolean not null default false,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint evidence_counts_once unique (fact_id, packet_id, creator),
   constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
   constraint evidence_ends_after_it_begins check (valid_to >= valid_from),
@@ -16141,8 +15946,7 @@ values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,obje
 create type facts.fact_key as (tenant_id uuid, audience_id uuid, subject_normalized text, predicate text, object_normalized text);
 comment on type facts.fact_key is 'Facts recomputed together: of an audience, subject and predicate, and object if multi-valued.';
 
-create function facts.lock_facts(key facts.fact_key) returns boolean
-language plpgsql volatile set search_path = '' as $$
+create function facts.lock_facts(key facts.fact_key) returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   -- A shared lock: register_predicate() takes it exclusively, so no fact is written under an old registration.
   perform pg_advisory_xact_lock_shared(hashtextextended(format('l9-memory predicate %s %s', key.tenant_id, key.predicate), 0));
@@ -16389,8 +16193,7 @@ return array(
   where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
 comment on function facts.changed_voices is 'Which of these memories have other voices than memory_voices says.';
 
-create function facts.recount_voices(packet_ids uuid[]) returns void
-language plpgsql volatile set search_path = '' as $$
+create function facts.recount_voices(packet_ids uuid[]) returns void language plpgsql volatile set search_path = '' as $$
 declare
   changed_ids uuid[] := facts.changed_voices(recount_voices.packet_ids);
 begin
@@ -16485,8 +16288,7 @@ create function facts.object_text(object jsonb) returns text language sql immuta
 return entities.normalise_name(object #>> '{}');
 comment on function facts.object_text is 'How objects are compared: scalars like names, lists and objects by JSON.';
 
-create function facts.check_object(object jsonb) returns text
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function facts.check_object(object jsonb) returns text language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   normalised text := facts.object_text(object);
 begin
@@ -16500,8 +16302,7 @@ begin
   perform identity.check_numbers(object, 'object');
   return normalised;
 end $$;
-comment on function facts.check_object is 'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a '
-  'number that is not kept exactly, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
+comment on function facts.check_object is 'object_text() of an object. Raises L9VAL or L9LIM for one that is not valid.';
 
 create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb) returns facts.fact_key
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -16720,8 +16521,7 @@ begin atomic
   -- All callers take the locks in this order, which rules out deadlocks.
   order by 1;
 end;
-comment on function facts.keys_of_evidence is 'Returns the keys of all facts that a memory states and that must be recomputed '
-  'when the memory changes. audience_id: the keys as they will be in that audience.';
+comment on function facts.keys_of_evidence is 'The keys of all facts that a memory states, as they will be in audience_id.';
 
 create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -16815,13 +16615,11 @@ begin
     end if;
   end if;
 end $$;
-comment on function facts.move_evidence is 'Moves the evidence of a memory to another audience: together with the fact if no '
-  'other memory states it, otherwise to an equal fact there or to a new one.';
+comment on function facts.move_evidence is 'Moves a memory''s evidence to another audience, with its fact or to an equal one.';
 
 -- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
 -- move in opposite directions can't deadlock.
-create function facts.tg_packet_store__facts_follow() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function facts.tg_packet_store__facts_follow() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   audience_id uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   has_moved boolean := audience_id <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
@@ -16956,8 +16754,7 @@ grant execute on function public.register_predicate to l9_admin, l9_platform_adm
 create function facts.max_facts_per_read() returns integer language sql immutable parallel safe set search_path = '' return 100;
 comment on function facts.max_facts_per_read is 'The number of facts that one read returns at most.';
 
-create function facts.check_k(k integer) returns void
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function facts.check_k(k integer) returns void language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if k is null or k not between 1 and facts.max_facts_per_read() then
     perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()));
@@ -17965,8 +17762,7 @@ begin
 end $$;
 comment on function graph.facts_about is 'Facts about these entities that hold now and the caller can read, 100 for each.';
 
-create function graph.packets_of_fact(fact_id uuid) returns setof uuid
-language sql stable rows 3 set search_path = ''
+create function graph.packets_of_fact(fact_id uuid) returns setof uuid language sql stable rows 3 set search_path = ''
 begin atomic
   select distinct e.packet_id from public.fact_evidence e
   where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
@@ -18112,8 +17908,7 @@ return (
   join public.packet_store p on p.packet_id = e.packet_id
   where f.fact_id = packet_stating.fact_id and p.packet_id is distinct from except_packet
   order by e.packet_id = f.source_packet desc, e.created_at, e.evidence_id limit 1);
-comment on function standing.packet_stating is 'The memory that states a fact: its source or else the oldest that the caller can '
-  'read, and another than except_packet.';
+comment on function standing.packet_stating is 'The memory that states a fact: its source or the oldest readable one.';
 
 create function standing.named_successor(memory public.packet_store, envelope jsonb) returns uuid
 language sql stable parallel safe set search_path = ''
@@ -18182,8 +17977,7 @@ begin atomic
     and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, clock_timestamp())
     and (o.valid_from, o.recorded_at, o.fact_id) > (s.valid_from, s.recorded_at, s.fact_id);
 end;
-comment on function standing.successors_by_facts is 'The memories whose facts superseded facts of these: one that states the '
-  'next value, and those of these that state a later one.';
+comment on function standing.successors_by_facts is 'The memories whose facts superseded facts of these.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = ''
@@ -18385,8 +18179,7 @@ begin
 end $$;
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function search.current_search_settings() returns public.search_settings
-language plpgsql stable set search_path = '' as $$
+create function search.current_search_settings() returns public.search_settings language plpgsql stable set search_path = '' as $$
 declare
   settings public.search_settings;
 begin
@@ -18643,8 +18436,7 @@ return pg_catalog.concat_ws(' and ',
     pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end,
   case when branch is not null then
     pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
-comment on function search.own_conditions is 'Conditions on expiry, scope, project and branch, for any table that has these '
-  'columns of its memory. checks_expiry: false for versions, which expire with their memory.';
+comment on function search.own_conditions is 'Conditions on expiry (unless checks_expiry is false), scope, project, branch.';
 
 create function search.archived_condition(alias text, hides_archived boolean) returns text
 language sql immutable parallel safe set search_path = ''
@@ -18874,8 +18666,7 @@ begin
   into matches;
   return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end $$;
-comment on function search.newest_matches is 'Those of the newest memories that match, where too many are readable to look at '
-  'them all. Null if more than max_matches match: then every scan soon finds enough of them.';
+comment on function search.newest_matches is 'Matches among the newest memories; null for more than max_matches.';
 
 create function search.where_notice() returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
@@ -18981,8 +18772,7 @@ begin
     else '{}' end;
   return request;
 end $$;
-comment on function search.narrow_search is 'If few rows can match, collects their ids, so that they are scored directly instead '
-  'of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
+comment on function search.narrow_search is 'Collects the ids of a few matches, decided by readable rows alone.';
 grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
   search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search to l9_agent, l9_admin,
   l9_platform_admin;
@@ -19003,8 +18793,7 @@ return array(
   group by s.stem order by pg_catalog.length(s.stem) desc, s.stem collate "C" limit 40);
 comment on function search.word_stems is 'Beginnings of the 40 longest words of a text, in any of the languages.';
 
-create function search.stem_pattern(stem text) returns text
-language sql immutable parallel safe set search_path = ''
+create function search.stem_pattern(stem text) returns text language sql immutable parallel safe set search_path = ''
 -- A flag that ignores case would depend on the locale, and hide where the parts of camelCase words begin.
 return (
   select pg_catalog.string_agg(
@@ -19029,8 +18818,7 @@ return case
   when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
   when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
   else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
-comment on function search.stem_test is 'A condition on s.content and s.lowered (the searchable_text() of the content, under '
-  'collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+comment on function search.stem_test is 'A condition that holds for a content with a word that begins with the stem.';
 grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test to l9_agent, l9_admin,
   l9_platform_admin;
 --! EndIncluded 220-search/070-word-stems.sql
@@ -19172,8 +18960,7 @@ begin
   end loop;
   return densest;
 end $$;
-comment on function search.densest_place is 'Where the most different matches stand within so many characters, in a text whose '
-  'matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
+comment on function search.densest_place is 'Where the most different matches stand close to each other; null for none.';
 
 -- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
 -- the piece. Limits are in bytes, because a character takes up to four.
@@ -19219,8 +19006,7 @@ begin
   snippet := rtrim(search.truncate_to_bytes(snippet, 748), '*');
   return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
 end $$;
-comment on function search.snippet is 'About 240 characters of a text that hold the most words of a pattern, with ** around '
-  'them, or the beginning of the text if none matches. At most 750 bytes.';
+comment on function search.snippet is 'About 240 characters, at most 750 bytes, with the most words of a pattern in **.';
 grant execute on function search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage,
   search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/080-snippet.sql
@@ -20231,8 +20017,7 @@ begin
   cut := jsonb_build_object(
     'max_tokens', max_tokens, 'tokens', used, 'previews', previews, 'left_out', cardinality(hits) - cardinality(fitted));
 end $$;
-comment on function search.fit_hits is 'Trims hits to about max_tokens: contents become previews, the last hits first, and hits '
-  'that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
+comment on function search.fit_hits is 'Trims hits to about max_tokens: previews first, then fewer hits. cut: how many of each.';
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/170-fit-hits.sql
 --! Included 220-search/180-open-search.sql
@@ -20748,8 +20533,7 @@ grant execute on function public.search_memory to l9_agent, l9_admin, l9_platfor
 create type search.where_matches as (packet_ids uuid[], notice text);
 comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
 
-create function search.find_where("where" jsonb) returns search.where_matches
-language plpgsql stable set search_path = '' as $$
+create function search.find_where("where" jsonb) returns search.where_matches language plpgsql stable set search_path = '' as $$
 declare
   request search.search_request;
   source search.search_source;
@@ -20821,8 +20605,7 @@ begin
 end $$;
 comment on function find.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function find.current_settings() returns public.find_settings
-language plpgsql stable set search_path = '' as $$
+create function find.current_settings() returns public.find_settings language plpgsql stable set search_path = '' as $$
 declare
   settings public.find_settings;
 begin
@@ -21019,8 +20802,7 @@ return query ~* ('\m(depend(s|ed|ing|ent|ents|ency|encies)?|rel(y|ies|ying)) (up
   '|\m(relat(ed|es)|link(ed|s)|connect(ed|s)) (to|with)\M|\m(used|called|owned|affected|impacted|blocked|caused) by\M');
 comment on function find.asks_for_relations is 'True if a query asks how things are related, as in "what depends on billing?".';
 
-create function find.choose_route(query text, mode text) returns text
-language plpgsql stable set search_path = '' as $$
+create function find.choose_route(query text, mode text) returns text language plpgsql stable set search_path = '' as $$
 begin
   return case
     when query is null then 'newest'
@@ -21335,11 +21117,9 @@ begin
     from unnest(texts) as t (text) cross join regexp_split_to_table(t.text, '[^[:alnum:]]+') as w (word)
     where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
 end $$;
-comment on function find.known_words is 'Words of the titles and tags of the newest 1,000 memories that the caller may read, of '
-  'the beginnings of the newest 300, and of the entities that it may read, without repeats.';
+comment on function find.known_words is 'The words of titles, tags, beginnings and entities that the caller may read.';
 
-create function find.are_neighbours(one text, other text) returns boolean
-language sql immutable parallel safe
+create function find.are_neighbours(one text, other text) returns boolean language sql immutable parallel safe
 -- The letters around each key of the keyboards that most people write on.
 return pg_catalog.strpos((array[
   'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp',
@@ -21379,8 +21159,7 @@ begin
 end $$;
 comment on function find.is_one_slip is 'True if two words differ by letters swapped, missing, added or of a neighbouring key.';
 
-create function find.correction_of(word text, known text[]) returns text
-language sql stable parallel safe set search_path = ''
+create function find.correction_of(word text, known text[]) returns text language sql stable parallel safe set search_path = ''
 begin atomic
   select c.candidate
   from (
@@ -21395,12 +21174,10 @@ begin atomic
   where m.is_one_slip or m.similarity >= 0.4 and pg_catalog.length(word) >= 8
   order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C" limit 1;
 end;
-comment on function find.correction_of is 'The known word that was probably meant: one that is_one_slip() away or, of a word of '
-  'at least eight letters, the most similar one (pg_trgm, at least 0.4). Null if there is none.';
+comment on function find.correction_of is 'The known word that was meant: is_one_slip() away, or most similar; or null.';
 
 -- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
-create function find.corrected(request search.search_request) returns text
-language plpgsql stable set search_path = '' as $$
+create function find.corrected(request search.search_request) returns text language plpgsql stable set search_path = '' as $$
 declare
   max_words constant integer := 8;
   known text[];
@@ -21484,8 +21261,7 @@ begin
     from counted c
     where c.place <= max_suggestions order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
 end $$;
-comment on function find.count_elsewhere is 'How many of these memories are found if one condition is left out: the kinds, the '
-  'branch, or that archived ones are left out. At most three other kinds and three other branches.';
+comment on function find.count_elsewhere is 'How many of these are found without one condition: kind, branch, archive.';
 
 -- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
 create function find.found_elsewhere(request search.search_request, filter find.find_filter) returns uuid[]
@@ -21761,8 +21537,7 @@ call identity.describe('world_model.worlds', 'The current version number of each
 call identity.keep_private('world_model.worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
-create function world_model.lock_world(audience_id uuid) returns integer
-language plpgsql volatile set search_path = '' as $$
+create function world_model.lock_world(audience_id uuid) returns integer language plpgsql volatile set search_path = '' as $$
 declare
   version integer;
 begin
@@ -23014,13 +22789,11 @@ begin
   returning u.* into applied;
   perform world_model.merge_update(applied);
 end $$;
-comment on function world_model.take_fact is 'Brings the current value of the subject and predicate of a fact into its world, if '
-  'one of its values was meant for the world and the world does not have it yet.';
+comment on function world_model.take_fact is 'Brings a fact''s current value into its world, if one was meant for it.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
-create function world_model.follow_facts(fact_ids uuid[]) returns void
-language plpgsql volatile set search_path = '' as $$
+create function world_model.follow_facts(fact_ids uuid[]) returns void language plpgsql volatile set search_path = '' as $$
 declare
   lost uuid[];
   fact public.knowledge_facts;
@@ -23138,9 +22911,7 @@ create table public.reflection_store (
   tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
   ttl timestamptz,
   expires_at timestamptz generated always as (ttl) virtual,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint reflection_type_known check (reflection_type = any (reflection.reflection_types())),
   constraint reflection_priority_known check (priority = any (reflection.priorities())),
   constraint reflection_confidence_from_0_to_99 check (confidence between 0 and 0.99),
@@ -23210,8 +22981,7 @@ comment on function reflection.priority_rank is 'The rank of a priority: low 0, 
 
 create function reflection.can_reinforce(one_type text, other_type text) returns boolean language sql immutable parallel safe
 return one_type = other_type or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
-comment on function reflection.can_reinforce is 'True if reflections of these two types with the same text mean the same. The '
-  'text of a success means something else as a failure, and the opposite as a false constraint.';
+comment on function reflection.can_reinforce is 'True if two types mean the same by one text, as success and failure don''t.';
 
 create function reflection.check_choice(value text, choices text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
@@ -23481,8 +23251,7 @@ comment on function public.reflect is 'Saves a reflection as a memory of kind re
   'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
 
-create function reflection.reflection_json(reflection public.reflection_store) returns jsonb
-language sql
+create function reflection.reflection_json(reflection public.reflection_store) returns jsonb language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return pg_catalog.jsonb_build_object(
@@ -23591,8 +23360,7 @@ begin
   request.reasoning_ids := '{}';
   return request;
 end $$;
-comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons: adds its conditions and, if only few rows '
-  'match, their ids. It is the counterpart of narrow_search for recall_lessons().';
+comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons, few of which it names by id.';
 grant execute on function reflection.lesson_conditions, reflection.narrow_to_lessons to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 250-reflection/080-narrow-to-lessons.sql
 --! Included 250-reflection/090-recall-lessons.sql
@@ -23739,8 +23507,7 @@ call secrets.guard_table('public.task_reflections', array['correlation_id', 'ses
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,
-  tenant_id uuid not null references public.tenants,
-  created_at timestamptz not null default clock_timestamp(),
+  tenant_id uuid not null references public.tenants, created_at timestamptz not null default clock_timestamp(),
   updated_at timestamptz not null default clock_timestamp(),
   primary key (task_reflection_id, reflection_id)
 );
@@ -24250,8 +24017,7 @@ create table public.memory_summary_sources (
   summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
   packet_id uuid not null references public.packet_store on delete cascade,
   is_changed boolean not null default false,
-  tenant_id uuid not null references public.tenants,
-  created_at timestamptz not null default clock_timestamp(),
+  tenant_id uuid not null references public.tenants, created_at timestamptz not null default clock_timestamp(),
   updated_at timestamptz not null default clock_timestamp(),
   primary key (summary_packet, packet_id)
 );
@@ -24661,8 +24427,7 @@ begin atomic
   where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
   union all select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
-comment on function summaries.summary_subjects is 'The subjects whose summaries a memory belongs to: its thread, its creator, '
-  'its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects is 'What a memory is summarised under: thread, creator, tag, week, project, task.';
 
 -- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
 -- those with a reason to write it. Without a caller all audiences are grouped.
@@ -24812,8 +24577,7 @@ call identity.describe('public.summarize_result', 'The result of summarize(): th
   summary: The summary that was saved.
   due: The summaries that are due, each with the texts of its sources.');
 
-create function summaries.sources_within(ids uuid[], max_tokens integer) returns jsonb
-language sql stable set search_path = ''
+create function summaries.sources_within(ids uuid[], max_tokens integer) returns jsonb language sql stable set search_path = ''
 begin atomic
   with sources as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.created_at, p.speaker,
@@ -24834,8 +24598,7 @@ begin atomic
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
   from trimmed t where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
-comment on function summaries.sources_within is 'The texts of those of these memories that the caller may read, oldest first, '
-  'trimmed to about max_tokens tokens in all; at most the newest 100.';
+comment on function summaries.sources_within is 'The readable texts of these memories, oldest first, in max_tokens.';
 
 -- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
 -- of tokens, and audits which memories were shown.
@@ -24887,8 +24650,7 @@ comment on function public.summarize is 'Without summary_text: the summaries tha
   'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
 grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
-create function summaries.summary_json(summary public.memory_summaries) returns jsonb
-language sql
+create function summaries.summary_json(summary public.memory_summaries) returns jsonb language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
@@ -25306,11 +25068,9 @@ begin
   where q.packet_id = postpone_extraction.packet_id returning q.given_up_at is not null into has_given_up;
   return coalesce(has_given_up, false);
 end $$;
-comment on function extraction.postpone_extraction is 'Ends the lease of a memory and retries it after the delay: after a '
-  'provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
+comment on function extraction.postpone_extraction is 'Ends a lease, due after the delay; true if it was the last attempt.';
 
-create function extraction.postpone_extractions_of(tenant_id uuid) returns void
-language sql volatile set search_path = ''
+create function extraction.postpone_extractions_of(tenant_id uuid) returns void language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q
   -- Checked again every 10 minutes in case the budget is raised, and at the start of the next day.
@@ -25322,11 +25082,9 @@ begin atomic
     and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes'
     and (q.leased_until is null or q.leased_until < now());
 end;
-comment on function extraction.postpone_extractions_of is 'Postpones the waiting memories of a tenant whose budget is used up, '
-  'by 10 minutes or until the next day in UTC; leased memories are left alone.';
+comment on function extraction.postpone_extractions_of is 'Postpones a tenant without budget to the next day in UTC at most.';
 
-create function extraction.release_extraction_leases() returns void
-language sql volatile set search_path = ''
+create function extraction.release_extraction_leases() returns void language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q set leased_until = null where q.leased_until is not null;
 end;
@@ -25886,8 +25644,7 @@ create function archive.lasting() returns interval language sql immutable parall
 create function archive.pointer_of(content_hash bytea) returns text
 language sql immutable parallel safe return 'cascade://' || pg_catalog.encode(content_hash, 'hex');
 
-create function archive.hash_of(pointer text) returns bytea
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function archive.hash_of(pointer text) returns bytea language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if pointer is null or pointer !~ '^cascade://[0-9a-f]{64}$' then
     perform identity.raise_error('L9VAL', 'pointer: must be cascade:// and 64 hexadecimal digits');
@@ -26180,8 +25937,7 @@ create table archive.prepared_sessions (
   acting_tenant_id uuid not null references public.tenants,
   caller text not null,
   acting_user_id uuid,
-  scope text not null,
-  project_id text,
+  scope text not null, project_id text,
   session_key text not null,
   source_tool text,
   title text not null,
@@ -26218,8 +25974,7 @@ call identity.describe('archive.prepared_sessions', 'Sessions that were filtered
 call identity.keep_private('archive.prepared_sessions', functions => 'Functions prepare and finish archives.');
 -- Callers have no grant.
 
-create function archive.narrowest_scope() returns text
-language sql stable set search_path = ''
+create function archive.narrowest_scope() returns text language sql stable set search_path = ''
 begin atomic
   select s.scope
   from public.scopes s
@@ -26229,8 +25984,7 @@ begin atomic
     case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope is 'The default scope of an archive, of those that the caller may write: l-private, '
-  'else a scope of the tenant with projects, else developer, else one without projects. It depends on nobody else''s rights.';
+comment on function archive.narrowest_scope is 'The default scope of an archive: the narrowest that the caller may write.';
 
 create type archive.prepared_session as (archive_id uuid, tenant_id uuid, document text, findings jsonb, redacted integer);
 comment on type archive.prepared_session is 'A session that may be stored: document is what is to be encrypted. With findings (a '
@@ -26370,8 +26124,7 @@ end $$;
 comment on function archive.restore_archive_blob is 'Writes the bytes of an archive that the caller may read into the database '
   'again, where the archive names the database as one of its stores. Definer: callers have no access to the bytes.';
 
-create function archive.get_archive_blob(archive_id uuid) returns bytea
-language sql stable security definer set search_path = ''
+create function archive.get_archive_blob(archive_id uuid) returns bytea language sql stable security definer set search_path = ''
 begin atomic
   -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
   select b.blob
@@ -26739,8 +26492,7 @@ grant execute on function archive.open_session_archive, archive.note_verificatio
 --! EndIncluded 290-archive/080-open-session-archive.sql
 --! Included 290-archive/090-query-session-archives.sql
 -- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
-create function archive.log_found(packet_ids uuid[]) returns void
-language sql volatile set search_path = ''
+create function archive.log_found(packet_ids uuid[]) returns void language sql volatile set search_path = ''
 begin atomic
   select importance.log_accesses(
     'search', array_agg(a.archive_id), array_agg(a.scope), array_agg(a.project_id), target_type => 'archive')
@@ -26892,8 +26644,7 @@ begin atomic
 end;
 comment on function archive.is_named_before is 'True if an archive entered before this time has bytes with this hash.';
 
-create function archive.collect_archives() returns integer
-language plpgsql volatile security definer set search_path = '' as $$
+create function archive.collect_archives() returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
   collected integer;
   unfinished integer;
@@ -26913,8 +26664,7 @@ comment on function archive.collect_archives is 'Removes what a crash left: sess
   'stored more than an hour ago, and that no archive names. Returns how many. Definer: the job has no access to the tables.';
 grant execute on function archive.collect_archives to l9_worker;
 
-create function archive.needs_collection() returns boolean
-language sql stable security definer set search_path = ''
+create function archive.needs_collection() returns boolean language sql stable security definer set search_path = ''
 begin atomic
   select exists (select from archive.pending_deletions d where d.due_at <= clock_timestamp())
     or exists (select from archive.prepared_sessions p where p.prepared_at < clock_timestamp() - archive.lasting())
@@ -27174,8 +26924,7 @@ comment on policy definer_refresh on public.reflection_store is 'refresh_memory_
 --! EndIncluded 300-views/010-view-refreshes.sql
 --! Included 300-views/020-check-page.sql
 -- The limit of rows that one call reads from a view. The functions that list rows of the materialized views call it.
-create function views.check_page(k integer) returns void
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function views.check_page(k integer) returns void language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if k is null or k not between 1 and 500 then
     perform identity.raise_error('L9LIM', 'k: must be from 1 to 500');
@@ -27194,8 +26943,7 @@ begin atomic
     details => pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
       'function', function_name, 'rows', row_count, 'ids', to_jsonb(audit_read_of_view.ids))));
 end;
-comment on function views.audit_read_of_view is 'Audits that a function returned rows from a materialized view: the function, '
-  'the project that was asked for, the number of rows and, where each stands for one row of the table, their ids.';
+comment on function views.audit_read_of_view is 'Audits that a function returned rows from a materialized view.';
 --! EndIncluded 300-views/022-audit-read-of-view.sql
 --! Included 300-views/025-combined-scores.sql
 -- The scores by which two of the views order memories and facts. Only the definitions of these views call them, once
@@ -27204,13 +26952,11 @@ create function views.combined_score_of_memory(importance_score real, "timestamp
 language sql stable parallel safe
 return 0.7 * importance_score
   + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'));
-comment on function views.combined_score_of_memory is '0.7 × importance + 0.3 × recency, halved every ten days. Use does not '
-  'count.';
+comment on function views.combined_score_of_memory is '0.7 × importance + 0.3 × recency, halved every ten days.';
 
 create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
 language sql immutable parallel safe return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
-comment on function views.combined_score_of_fact is '0.7 × confidence + 0.3 × support, 1 - 1 / n of n agents. Use does not '
-  'count.';
+comment on function views.combined_score_of_fact is '0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
 --! EndIncluded 300-views/025-combined-scores.sql
 --! Included 300-views/030-agent-recent-important.sql
 -- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
@@ -27567,8 +27313,7 @@ end $$;
 --! Included 300-views/070-refresh-memory-views.sql
 -- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so over
 -- GraphQL and psql.
-create procedure public.refresh_memory_views()
-language plpgsql security definer set search_path = '' as $$
+create procedure public.refresh_memory_views() language plpgsql security definer set search_path = '' as $$
 declare
   view record;
   started_at timestamptz;
@@ -27808,8 +27553,7 @@ grant execute on function kinds.field_time to l9_platform_admin;
 --! EndIncluded 300-views/100-field-values.sql
 --! Included 300-views/110-create-view.sql
 -- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in kind.
-create function kinds.view_name(kind text) returns text
-language sql immutable parallel safe
+create function kinds.view_name(kind text) returns text language sql immutable parallel safe
 -- A plural that says what the rows are.
 return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
 comment on function kinds.view_name is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
@@ -27830,8 +27574,7 @@ comment on function kinds.typed_value is 'The SQL of a field''s value with its t
 
 -- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
 -- field means without a second description.
-create procedure kinds.create_view(kind text)
-language plpgsql set search_path = '' as $$
+create procedure kinds.create_view(kind text) language plpgsql set search_path = '' as $$
 declare
   view_name constant text := kinds.view_name(kind);
   -- Columns that every view has, with their comments.
@@ -27894,8 +27637,7 @@ comment on index public.packet_store_kinds_idx is 'Finds the memories of a built
 
 -- Finds for each field the column of the view of the kind, which has the kind as prefix where every view has a column
 -- of that name, and copies its comment.
-create procedure kinds.create_older_view(older_name text, kind text)
-language plpgsql set search_path = '' as $$
+create procedure kinds.create_older_view(older_name text, kind text) language plpgsql set search_path = '' as $$
 declare
   columns text[] := array['p.packet_id as id'];
   meanings jsonb := '{}';
@@ -28043,8 +27785,7 @@ language sql stable parallel safe set search_path = ''
 return me.role = 'l9_platform_admin' and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
 comment on function forgetting.is_unrestricted_operator is 'True for an operator with a token of all scopes and projects.';
 
-create function forgetting.administered_tenants() returns uuid[]
-language plpgsql stable parallel safe set search_path = '' as $$
+create function forgetting.administered_tenants() returns uuid[] language plpgsql stable parallel safe set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -28209,8 +27950,7 @@ comment on function forgetting.mark_derived is 'Writes tombstones for parts of e
 --! Included 310-forgetting/040-erase-packets.sql
 -- The step of an erasure that deletes the memories; foreign keys and triggers delete what depends on them.
 -- erase_marked() calls it.
-create function forgetting.erase_packets(erasure_id uuid) returns jsonb
-language plpgsql volatile set search_path = '' as $$
+create function forgetting.erase_packets(erasure_id uuid) returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   versions integer;
   vectors integer;

@@ -1,7 +1,6 @@
 -- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional
 -- arguments so.
-create function identity.is_blank(value text) returns boolean
-language sql immutable parallel safe
+create function identity.is_blank(value text) returns boolean language sql immutable parallel safe
 -- Without a search_path the call is inlined. The characters are told by their code points, since classes depend on the locale:
 -- white space, those without a shape as in words.invisible_characters(), the fillers of Hangul, the blank of Braille.
 return value !~ '[^\u0009-\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'

@@ -11,8 +11,7 @@ begin
 end $$;
 comment on function identity.is_exact_number is 'True if a double, which most readers of JSON have, holds this number.';
 
-create function identity.may_hold_long_number(document text) returns boolean
-language sql immutable parallel safe
+create function identity.may_hold_long_number(document text) returns boolean language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return document ~ '[0-9][0-9.]{15}';
 comment on function identity.may_hold_long_number is 'False if no number has more than 15 digits, which are always exact.';

@@ -12,14 +12,12 @@ create function identity.is_caller_name(value text) returns boolean language sql
 return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
 comment on function identity.is_caller_name is 'True if the value can name a caller. Null for null.';
 
-create function identity.is_project_id(value text) returns boolean
-language sql immutable parallel safe
+create function identity.is_project_id(value text) returns boolean language sql immutable parallel safe
 -- The length by itself: {1,200} would make 200 states of the expression, which take 30 times as long.
 return value ~ '^[A-Za-z0-9._/@:+-]+$' and pg_catalog.char_length(value) <= 200;
 comment on function identity.is_project_id is 'True if the value can name a project. Null for null.';
 
-create function identity.is_branch(value text) returns boolean
-language sql immutable parallel safe
+create function identity.is_branch(value text) returns boolean language sql immutable parallel safe
 -- As `git check-ref-format --branch` has it.
 return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]'
   and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';

@@ -1,6 +1,5 @@
 -- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that changes them.
-create function identity.refresh_active_actors(tenant_id uuid) returns void
-language plpgsql volatile set search_path = '' as $$
+create function identity.refresh_active_actors(tenant_id uuid) returns void language plpgsql volatile set search_path = '' as $$
 begin
   -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
   -- after this one takes a new snapshot.
@@ -20,8 +19,7 @@ begin
 end $$;
 comment on function identity.refresh_active_actors is 'Recomputes the rows of a tenant in active_actors.';
 
-create function identity.tg__refresh_active_actors() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function identity.tg__refresh_active_actors() returns trigger language plpgsql security definer set search_path = '' as $$
 begin
   if tg_op = 'TRUNCATE' then
     -- Truncating one of these tables also truncates the tables that reference it, so no active actor remains.

@@ -1,6 +1,5 @@
 -- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
-create function identity.seed_tenant(tenant_id uuid) returns void
-language sql volatile set search_path = ''
+create function identity.seed_tenant(tenant_id uuid) returns void language sql volatile set search_path = ''
 begin atomic
   insert into public.scopes (tenant_id, scope, is_project_scoped, description)
   values

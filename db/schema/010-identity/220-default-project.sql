@@ -1,7 +1,6 @@
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
 -- branch_or_default().
-create function identity.default_project() returns text
-language plpgsql stable security definer set search_path = '' as $$
+create function identity.default_project() returns text language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
   claimed text := identity.claim('default_project');
@@ -21,8 +20,7 @@ comment on function identity.default_project is 'The project of what the caller 
   'default_project, its only project, or its actor''s default, if it may work in it; else null. Definer: reads actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
 
-create function identity.default_branch(project_id text) returns text
-language plpgsql stable set search_path = '' as $$
+create function identity.default_branch(project_id text) returns text language plpgsql stable set search_path = '' as $$
 declare
   claimed constant text := identity.claim('default_branch');
 begin

@@ -28,8 +28,7 @@ end $$;
 comment on function audit.as_kept is 'What a caller named in a call (project, scope, filters, tool, references), with each '
   'secret replaced, whatever the tenant does with secrets.';
 
-create function audit.actor_of(me identity.identity) returns jsonb
-language sql stable parallel safe set search_path = ''
+create function audit.actor_of(me identity.identity) returns jsonb language sql stable parallel safe set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
@@ -43,8 +42,7 @@ begin atomic
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')), (me).tenant_id);
 end;
-comment on function audit.actor_of is 'A caller as the details of every audit row name it: caller, creator, source and '
-  'tool_name, org_id and user_id if it acts for them, and the references of its call.';
+comment on function audit.actor_of is 'The caller as details of audit rows name it: names, org, user and the call''s references.';
 
 -- Inlined, too.
 create function audit.audit_actor() returns jsonb language sql stable parallel safe

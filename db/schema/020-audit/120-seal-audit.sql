@@ -71,8 +71,7 @@ comment on function audit.seal_audit is 'Adds one seal of at most about max_rows
   'rows, in order, and returns how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: '
   'reads audit_log, writes audit_seals.';
 
-create function audit.is_audit_unsealed() returns boolean
-language sql stable security definer set search_path = ''
+create function audit.is_audit_unsealed() returns boolean language sql stable security definer set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after from public.audit_seals s order by s.seal_id desc limit 1)
   select exists (

@@ -4,8 +4,7 @@ call identity.describe('public.audit_head', 'The newest seal.
   hash: Hash of the seal, in hexadecimal.
   sealed_at: When the seal was made.');
 
-create function public.audit_head() returns public.audit_head
-language plpgsql stable security definer set search_path = '' as $$
+create function public.audit_head() returns public.audit_head language plpgsql stable security definer set search_path = '' as $$
 declare
   newest public.audit_head;
 begin

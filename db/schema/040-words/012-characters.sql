@@ -1,21 +1,18 @@
 -- What characters are for words: those that nobody sees, those that separate words, and those that are words of their own. They
 -- are told by their code points alone, so that the result does not depend on the database's locale.
-create function words.invisible_characters() returns text
-language sql immutable parallel safe
+create function words.invisible_characters() returns text language sql immutable parallel safe
 -- Soft hyphen; grapheme joiner; marks of direction; vowel separators and selectors of Mongolian; zero-width space, non-joiner
 -- and joiner; word joiner and invisible operators; variation selectors; byte order mark; tags.
 return '\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff';
 comment on function words.invisible_characters is 'Characters without a shape, for the brackets of a regular expression.';
 
-create function words.without_invisible(content text) returns text
-language sql immutable parallel safe set search_path = ''
+create function words.without_invisible(content text) returns text language sql immutable parallel safe set search_path = ''
 -- The test is several times faster than the replacement.
 return case when content ~ ('[' || words.invisible_characters() || ']')
   then pg_catalog.regexp_replace(content, '[' || words.invisible_characters() || ']+', '', 'g') else content end;
 comment on function words.without_invisible is 'A text without its invisible_characters(): they cut no word in two.';
 
-create function words.symbol_characters() returns text
-language sql immutable parallel safe
+create function words.symbol_characters() returns text language sql immutable parallel safe
 -- Signs of money, copyright and degrees; arrows, mathematics and technical signs; geometric shapes, dingbats and emoji.
 return '\u00a2-\u00a5\u00a7\u00a9\u00ae\u00b0\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2117\u2120-\u2122'
   '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d'
@@ -41,8 +38,7 @@ return array(
   select part.symbol from plain p cross join lateral pg_catalog.string_to_table(p.symbol, U&'\200D') as part (symbol));
 comment on function words.symbols is 'The symbols of a text, without variants and colors of skins, and the parts of joined ones.';
 
-create function words.cleaned(content text) returns text
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function words.cleaned(content text) returns text language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   -- In some locales symbols, dashes and quotation marks count as letters. A key is a symbol with its digit.
   content := regexp_replace(words.without_invisible(regexp_replace(content,

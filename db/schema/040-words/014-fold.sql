@@ -1,8 +1,7 @@
 -- The plain forms of words with accents and other marks. The parser adds them beside the words as they are written, in texts and
 -- in queries, so that each finds the other and what is written alike comes first. The tables stand here, because an extension
 -- that removes accents is not part of the embedded engine.
-create function words.to_lower(content text, is_ascii boolean) returns text
-language sql immutable parallel safe
+create function words.to_lower(content text, is_ascii boolean) returns text language sql immutable parallel safe
 -- Without a search_path the call is inlined. The parser lowers words itself, by the locale of the database, which may not know É.
 return case when is_ascii then content else pg_catalog.lower(content collate pg_catalog.pg_c_utf8) end;
 comment on function words.to_lower is 'A text in lower case if it is not ASCII, in the same way on every server.';

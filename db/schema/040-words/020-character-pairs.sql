@@ -1,6 +1,5 @@
 -- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other words.
-create function words.unspaced_characters() returns text
-language sql immutable parallel safe
+create function words.unspaced_characters() returns text language sql immutable parallel safe
 -- Thai, Lao, Myanmar, Khmer; the iteration mark and zero of Han; Hiragana, Katakana; Han; Hangul.
 return '\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u3005\u3007\u3041-\u3096'
   '\u3099-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\uac00-\ud7a3';

@@ -179,11 +179,9 @@ begin atomic
     ('honeycomb-key', 'Honeycomb', '{hcaik_,hcbik_,hcalk_,hcblk_}', '{base36 32+}', null, null, 'Honeycomb, API keys'),
     ('prefect-key', 'Prefect', '{pnu_,pnb_}', '{base62 36}', null, 'random token', 'Prefect, API keys');
 end;
-comment on function secrets.token_formats is 'The formats of the tokens of providers, from their own documentation: how a token '
-  'begins, which characters follow and how many, and its checksum if that is published.';
+comment on function secrets.token_formats is 'How the tokens of providers begin, their characters, length and checksum.';
 
-create function secrets.alphabet(name text) returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.alphabet(name text) returns text language sql immutable parallel safe set search_path = ''
 -- Names may be followed by more: url64. is the alphabet of URLs with the dot.
 return '[' || case substring(name from '^[a-z0-9]+')
   when 'digit' then '0-9'

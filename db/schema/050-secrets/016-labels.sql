@@ -1,7 +1,6 @@
 -- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that
 -- take a password.
-create function secrets.labels_of_passwords() returns text
-language sql immutable parallel safe
+create function secrets.labels_of_passwords() returns text language sql immutable parallel safe
 -- Some letters may follow the word: many languages write its cases and articles at its end.
 return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool'
   || '|wachtwoord|has[lł][oaeu]|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od'
@@ -13,8 +12,7 @@ create function secrets.labels_of_tokens() returns text language sql immutable p
 return '(?:(?:api|access|secret|private|auth|account|master|signing|encryption)[ _-]?key|secret|token|credentials?)';
 comment on function secrets.labels_of_tokens is 'A regular expression for the words by which people name tokens and keys.';
 
-create function secrets.labelled_value(labels text, value text) returns text
-language sql immutable parallel safe
+create function secrets.labelled_value(labels text, value text) returns text language sql immutable parallel safe
 -- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
 -- written \n.
 return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
@@ -28,8 +26,7 @@ comment on function secrets.labelled_value is 'A regular expression for a label,
   'as in **Password** for staging: …, also with a line break or the border of a table between them. Its capturing group is the '
   'value.';
 
-create function secrets.labelled_passwords() returns text
-language sql immutable parallel safe
+create function secrets.labelled_passwords() returns text language sql immutable parallel safe
 -- A password has a digit or sign, or 20 characters.
 return secrets.labelled_value(
   secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9!#$%^&?~][^\s"''`|<>«»“”„‘’*_\\]*|[^\s"''`|<>«»“”„‘’*_\\]{20,}');
@@ -81,8 +78,7 @@ return (
     'machine\s+[^\s]+\s+login\s+[^\s]+\s+password\s+',
     '(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\*):(?:5432|5433|6432|\*):[^\s:/]+:[^\s:/]+:'
   ]) as c);
-comment on function secrets.passwords_of_commands is 'A regular expression for the password in a command, as in curl -u user:… '
-  'or redis-cli -a …, or in a file that such a command reads. Its capturing group is the password.';
+comment on function secrets.passwords_of_commands is 'An expression for a password in a command or a file that one reads.';
 
 create function secrets.password_columns() returns text language sql immutable parallel safe
 return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}'
@@ -90,8 +86,7 @@ return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(
   || '["''\\]{0,2}(?:[,;\t]|\r?\n|\\[nrt])';
 comment on function secrets.password_columns is 'A regular expression for a column of passwords in the head of a table.';
 
-create function secrets.passwords_in_columns() returns text
-language sql immutable parallel safe
+create function secrets.passwords_in_columns() returns text language sql immutable parallel safe
 -- The first row of values that has something in the column, which is counted from the left.
 return (
   select '(?iw)(?:' || string_agg(format(

@@ -18,8 +18,7 @@ return '[' || secrets.letters_in_disguise()
   || '\u2010-\u2015\u2212]';
 comment on function secrets.look_alikes is 'An expression for a character that stands for exactly one of ASCII.';
 
-create function secrets.fold(content text) returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.fold(content text) returns text language sql immutable parallel safe set search_path = ''
 -- Each character becomes one, so that what is found stands at the same place.
 return case when pg_catalog.octet_length(content) = pg_catalog.length(content) or content !~ secrets.look_alikes()
   then content else (
@@ -33,8 +32,7 @@ return case when pg_catalog.octet_length(content) = pg_catalog.length(content) o
 ) end;
 comment on function secrets.fold is 'A text of the same length, its look-alikes replaced by what they stand for.';
 
-create function secrets.disguises() returns text
-language sql immutable parallel safe
+create function secrets.disguises() returns text language sql immutable parallel safe
 -- Signs of East Asian texts and superscripts are common, and no disguise alone.
 return '[' || secrets.letters_in_disguise() || ']{6}|[A-Za-z0-9_-][' || secrets.letters_in_disguise() || ']|['
   || secrets.letters_in_disguise() || '][A-Za-z0-9_-]|[\u2070-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u2102-\u2134]{6}|[!-~]'

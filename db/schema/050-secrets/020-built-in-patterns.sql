@@ -5,8 +5,7 @@ return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|
   '|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
 comment on function secrets.names_of_secrets is 'An expression for names whose value is a secret, such as DB_PASSWORD.';
 
-create function secrets.named_values() returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.named_values() returns text language sql immutable parallel safe set search_path = ''
 -- A value has at least 6 characters, and without a digit or sign 20. So most sentences about passwords need no second look.
 return secrets.names_of_secrets()
   || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*'
@@ -16,8 +15,7 @@ return secrets.names_of_secrets()
 comment on function secrets.named_values is 'An expression for where a secret may follow a name such as password.';
 
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
-create function secrets.rare_words() returns text
-language sql immutable parallel safe
+create function secrets.rare_words() returns text language sql immutable parallel safe
 -- In URLs the characters around a secret, and those in it, are encoded.
 return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])'
   '|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
@@ -31,14 +29,12 @@ create function secrets.credentials_in_urls() returns text language sql immutabl
 return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
 comment on function secrets.credentials_in_urls is 'An expression for user and password in a URL.';
 
-create function secrets.long_words() returns text
-language sql immutable parallel safe
+create function secrets.long_words() returns text language sql immutable parallel safe
 -- Memories are full of hashes and commit ids, which no pattern finds: they need no second look.
 return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za-z0-9]|$))';
 comment on function secrets.long_words is 'An expression for 32 letters and digits, not all hexadecimal of one case.';
 
-create function secrets.bare_hexadecimal_tokens() returns text
-language sql immutable parallel safe
+create function secrets.bare_hexadecimal_tokens() returns text language sql immutable parallel safe
 -- Hashes and ids, of which memories are full, have another sign before them or another length.
 return '(?:sk[-_]|fc-|SK|key-|pat[A-Za-z0-9]{14}\.|[0-9]{5}:)[a-f0-9]{32}|[a-f0-9]{32}-(?:us[0-9]|[a-f0-9]{8}-[a-f0-9]{8})';
 comment on function secrets.bare_hexadecimal_tokens is 'An expression for hexadecimal tokens with no prefix to look for.';

@@ -1,7 +1,6 @@
 -- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
 -- in texts and documents call passes() for each match.
-create function secrets.is_placeholder(value text) returns boolean
-language sql immutable parallel safe
+create function secrets.is_placeholder(value text) returns boolean language sql immutable parallel safe
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
 return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake'
   '|x{4}|\*{3}|\.{3}|…|•|^[<${@(]|^[#%][\w/.:-]*$|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password'
@@ -12,16 +11,14 @@ comment on function secrets.is_placeholder is 'True if a value is what documents
 
 create function secrets.changes_of_class(value text) returns integer language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[^0-9])|[^A-Za-z0-9](?=[A-Za-z0-9])');
-comment on function secrets.changes_of_class is 'How often a text changes between lower case, upper case, digits and other '
-  'characters. In random texts that is more than twice as often as in names.';
+comment on function secrets.changes_of_class is 'How often the class of characters changes: in random texts twice as often.';
 
 create function secrets.is_mixed(value text) returns boolean language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
   and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
 comment on function secrets.is_mixed is 'True if letters and digits alternate: a text of words has few digits, side by side.';
 
-create function secrets.ends_in_crc32(token text) returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.ends_in_crc32(token text) returns boolean language sql immutable parallel safe set search_path = ''
 -- The random part begins behind the last underscore before it; GitHub, npm and Vercel compute the checksum of that part alone.
 return (
   select pg_catalog.right(b.body, 6) = (
@@ -44,8 +41,7 @@ return case
   end;
 comment on function secrets.is_random is 'True if letters and digits alternate as in a random text, not a hash or id.';
 
-create function secrets.is_path(value text) returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.is_path(value text) returns boolean language sql immutable parallel safe set search_path = ''
 -- Short pieces of a random text have no digit by chance, and many changes of case.
 return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exists (
   select from pg_catalog.string_to_table(value, '/') as piece
@@ -109,8 +105,7 @@ return (
 comment on function secrets.names_a_place is 'True if the name before a value says that the value is not the secret but where it '
   'is, or how it is called, as in JWT_SECRET_FILE or secretName. whole is the match, part the value.';
 
-create function secrets.is_labelled_value(value text) returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.is_labelled_value(value text) returns boolean language sql immutable parallel safe set search_path = ''
 -- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
 return secrets.is_likely_value(value, is_quoted => false)
   and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3
@@ -118,8 +113,7 @@ return secrets.is_likely_value(value, is_quoted => false)
   and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$'
   -- A number and what it counts, as languages without spaces write it.
   and value !~ '^[0-9]*[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]';
-comment on function secrets.is_labelled_value is 'True if what stands behind a label in a text is a password, rather than a '
-  'word, a number, a version or an address.';
+comment on function secrets.is_labelled_value is 'True if what follows a label is a password, and no word, number or address.';
 
 create function secrets.is_any_value(value text) returns boolean language sql immutable parallel safe set search_path = ''
 return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: '

@@ -1,6 +1,5 @@
 -- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any pattern is tried.
-create function secrets.any_of(keywords text[]) returns text
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function secrets.any_of(keywords text[]) returns text language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if '' = any (keywords) then
     return '';
@@ -20,8 +19,7 @@ return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %
   from pg_catalog.unnest(words) as w) || ')';
 comment on function secrets.has_word is 'SQL that tests for these texts in lowered, faster than an expression does.';
 
-create function secrets.test_of_hint(hint text) returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.test_of_hint(hint text) returns text language sql immutable parallel safe set search_path = ''
 -- Looking around is several times as slow as what is tried first here.
 return case hint
   when secrets.long_words() then 'content ~ ''[A-Za-z0-9]{32}'' and '

@@ -1,7 +1,6 @@
 -- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
 -- find_in_text() or redact_text().
-create function secrets.in_group(expression text) returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.in_group(expression text) returns text language sql immutable parallel safe set search_path = ''
 -- Flags such as (?i) must stay at the beginning.
 return coalesce(substring(expression from '^\(\?[a-z]+\)'), '')
   || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
@@ -20,8 +19,7 @@ end;
 comment on function secrets.split_at is 'A text cut at the matches of an expression: the text before each, the match, and its '
   'group or else the match. The last row has no match. flags: of regexp_matches().';
 
-create function secrets.offset_in(whole text, part text) returns integer
-language sql immutable parallel safe
+create function secrets.offset_in(whole text, part text) returns integer language sql immutable parallel safe
 -- The secret ends its match; what stands before it may repeat it.
 return pg_catalog.length(whole) - pg_catalog.length(part) + 1
   - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part));

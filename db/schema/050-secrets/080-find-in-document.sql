@@ -31,8 +31,7 @@ return case
     and (value !~ '\s' and secrets.is_likely_value(value, is_quoted => true) and not secrets.names_a_place(name || ':', value)
       or is_strict and value !~ '^[0-9.]*$' and secrets.is_any_value(value))
 end;
-comment on function secrets.is_named_secret is 'True if the name of a member of a document says that its value is a secret, and '
-  'the value looks like one or, if it is strict, is no placeholder.';
+comment on function secrets.is_named_secret is 'True if a member''s name says secret and its value looks like one.';
 comment on function secrets.find_in_value is 'The secrets of a text in a document, with the name of its member.';
 
 create function secrets.step(key text) returns text language sql immutable parallel safe set search_path = ''

@@ -21,8 +21,7 @@ end $$;
 comment on function secrets.raise_secret is 'Raises L9SEC, which names path, pattern and place, never the text. Its detail is '
   'the list of findings: path, line, column and pattern.';
 
-create function secrets.field_of(path text) returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.field_of(path text) returns text language sql immutable parallel safe set search_path = ''
 -- The content of a memory stands in its envelope, but callers know it by its own name.
 return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '^envelope\.content\M', 'content');
 comment on function secrets.field_of is 'The path of a finding in a row as an error names it.';
@@ -107,8 +106,7 @@ comment on function secrets.as_stored is 'A text as a table stores it: without i
   'Definer: reads the settings of the tenant.';
 grant execute on function secrets.redacted_count, secrets.as_stored to l9_agent, l9_admin;
 
-create function secrets.refuse_in(fields jsonb) returns void
-language sql volatile security definer set search_path = ''
+create function secrets.refuse_in(fields jsonb) returns void language sql volatile security definer set search_path = ''
 begin atomic
   select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false)
   where not exists (

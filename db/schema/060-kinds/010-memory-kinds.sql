@@ -21,8 +21,7 @@ create table public.memory_kinds (
   part_of_field text,
   stands_beside boolean not null default false,
   rules jsonb not null default '{}',
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
+  created_at timestamptz not null default now(), updated_at timestamptz not null default now(),
   constraint memory_kind_unique unique nulls not distinct (tenant_id, kind),
   constraint memory_kind_plain check (kind ~ '^[a-z][a-z0-9_]{0,62}$'),
   constraint memory_kind_conditions_objects check (

@@ -19,8 +19,7 @@ return case pg_catalog.jsonb_typeof(value)
     where part.value is not null)
   else value #>> '{}'
 end;
-comment on function kinds.as_text is 'The value of a field as text: an array one item a line, an object one entry a line. Parts '
-  'of an object come in the order of its rule, else by name.';
+comment on function kinds.as_text is 'The value of a field as text: one item or entry a line, parts in the order of their rule.';
 
 create function kinds.text_of(rules jsonb, fields jsonb) returns text language sql immutable parallel safe set search_path = ''
 return (

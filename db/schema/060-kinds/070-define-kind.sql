@@ -11,8 +11,7 @@ comment on function kinds.reserved is 'Kinds that other parts write, so that no 
 comment on function kinds.max_kinds is 'The most kinds that a tenant can register.';
 comment on function kinds.max_fields is 'The most fields that a kind can have.';
 
-create function kinds.compile(kind_id uuid) returns jsonb
-language sql stable set search_path = ''
+create function kinds.compile(kind_id uuid) returns jsonb language sql stable set search_path = ''
 begin atomic
   select jsonb_build_object(
     'fields', jsonb_object_agg(f.field, jsonb_strip_nulls(jsonb_build_object(

@@ -16,8 +16,7 @@ return not exists (
     where kinds.field_time(found.value) operator(pg_catalog.<@) t.range));
 comment on function packets.has_times is 'True if an envelope has a time in each of these ranges.';
 
-create function packets.field_path(field text) returns text
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function packets.field_path(field text) returns text language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if field !~ '^[^.]+([.][^.]+){0,7}$' or octet_length(field) > 200 then
     perform identity.raise_error('L9VAL',

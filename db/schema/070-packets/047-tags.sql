@@ -3,8 +3,7 @@ create function packets.clean_tag(tag text) returns text language sql immutable 
 return pg_catalog.regexp_replace(pg_catalog.normalize(tag, 'NFC'), '^[\s\u00a0\u3000]+|[\s\u00a0\u3000]+$', '', 'g');
 comment on function packets.clean_tag is 'A tag as it is stored: in NFC, without white space around it.';
 
-create function packets.tag_keys(tags text[]) returns text[]
-language sql stable parallel safe
+create function packets.tag_keys(tags text[]) returns text[] language sql stable parallel safe
 -- Inlined, and without a query in it: a search compares the tags of many rows.
 return pg_catalog.string_to_array(
   pg_catalog.lower(pg_catalog.array_to_string(tags, E'\x1f') collate pg_catalog.pg_c_utf8), E'\x1f');

@@ -5,6 +5,5 @@ return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.conve
   -- None of the values can contain the separator.
   tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
     || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
-comment on function packets.audience_id is 'Hash of tenant, org, user, project and scope. Rows with equal values are visible to '
-  'the same callers.';
+comment on function packets.audience_id is 'Hash of tenant, org, user, project and scope, equal for rows with the same readers.';
 grant execute on function packets.audience_id to l9_agent, l9_admin, l9_worker;

@@ -9,8 +9,7 @@ return array[
   'question', 'answer', 're', 'reminder', 'result', 'subject', 'summary', 'tip', 'tldr', 'to', 'todo', 'update', 'warning'];
 comment on function packets.words_before_a_colon is 'Words that begin a text before a colon and name nobody, such as note.';
 
-create function packets.named_speaker(content text) returns text
-language sql immutable parallel safe
+create function packets.named_speaker(content text) returns text language sql immutable parallel safe
 begin atomic
   -- The first word may be written anyhow ("user", "l-cto"). A following word does not begin with a lower-case letter, so that
   -- "I have a question:" is no name, unless it is a particle or a single letter. White space follows the colon, unlike in a URL

@@ -26,8 +26,7 @@ comment on function packets.typed_fields is 'The envelope of a memory as its kin
   'and the content is made from the others where the kind says so.';
 
 -- Fires before the other triggers of the row, so that they see fields, content and title as the kind stores them.
-create function packets.tg_packet_store__apply_kind() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__apply_kind() returns trigger language plpgsql set search_path = '' as $$
 declare
   me identity.identity;
   rules jsonb := kinds.rules_of(new.packet_type, new.tenant_id);

@@ -1,6 +1,5 @@
 -- The trigger _100_normalise of packet_store, which cleans what is written and enforces limits with errors that name the field.
-create function packets.with_trimmed_speaker(metadata jsonb) returns jsonb
-language plpgsql stable set search_path = '' as $$
+create function packets.with_trimmed_speaker(metadata jsonb) returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   speaker text := regexp_replace(metadata ->> 'speaker', '^\s+|\s+$', '', 'g');
 begin
@@ -16,8 +15,7 @@ end $$;
 comment on function packets.with_trimmed_speaker is 'The metadata with the speaker trimmed. Raises L9VAL if it is no name.';
 
 -- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not reach.
-create function packets.tg_packet_store__normalise() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__normalise() returns trigger language plpgsql set search_path = '' as $$
 declare
   content text := new.envelope ->> 'content';
   bytes integer := octet_length(content);

@@ -21,8 +21,7 @@ comment on function packets.writer_in is 'The caller, and what is checked where 
 grant execute on function packets.writer_in to l9_agent, l9_admin, l9_platform_admin;
 
 -- On an update, importance and place are checked only where they change.
-create function packets.tg_packet_store__stamp() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__stamp() returns trigger language plpgsql set search_path = '' as $$
 declare
   has_moved constant boolean := tg_op = 'INSERT'
     or (new.scope, new.project_id, new.branch) is distinct from (old.scope, old.project_id, old.branch);

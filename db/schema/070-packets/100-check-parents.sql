@@ -13,8 +13,7 @@ comment on function packets.is_scope_within is 'True if everyone who may read sc
   'caller may not read both. Definer: reads the tenant''s actors.';
 
 -- Looks up, under the policies of the writer, the parents that are new, or all of them if scope or project change.
-create function packets.tg_packet_store__check_parents() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__check_parents() returns trigger language plpgsql set search_path = '' as $$
 declare
   parent record;
   to_check uuid[];

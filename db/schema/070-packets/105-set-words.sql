@@ -1,6 +1,5 @@
 -- The trigger _380_words of packet_store, which sets the words by which a memory is found.
-create function packets.tg_packet_store__words() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__words() returns trigger language plpgsql set search_path = '' as $$
 declare
   content constant text := new.envelope ->> 'content';
 begin

@@ -25,5 +25,6 @@ begin
   end if;
   return new;
 end $$;
-comment on function packets.tg_packet_store__replace_expired is 'Deletes an expired memory that is the same as a new one. '
-  'Definer: callers can''t see expired memories. The writer, already checked by then, writes to the same key.';
+comment on function packets.tg_packet_store__replace_expired is 'Deletes an expired memory that would collide with a new one '
+  'that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the '
+  'writer, already checked by then, writes to the same key.';

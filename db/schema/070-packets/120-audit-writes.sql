@@ -1,7 +1,6 @@
 -- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
 -- audit. The trigger that keeps versions audits changes.
-create function packets.tg_packet_store__audit() returns trigger
-language plpgsql security definer set search_path = ''
+create function packets.tg_packet_store__audit() returns trigger language plpgsql security definer set search_path = ''
 -- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
 as $$
 declare
@@ -27,8 +26,7 @@ end $$;
 comment on function packets.tg_packet_store__audit is 'Writes one audit row for each memory that was saved or deleted, in one '
   'statement for the whole batch. Definer: callers can''t insert into audit_log.';
 
-create function packets.tg_packet_store__refuse_truncate() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__refuse_truncate() returns trigger language plpgsql set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited', '');
   return null;

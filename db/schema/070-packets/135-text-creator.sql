@@ -48,8 +48,7 @@ comment on function packets.claim_text is 'Makes an administrator stand by the t
   'same text or derives something from it: the agent can no longer change it. until: the memory expires no earlier; null leaves '
   'the expiry. Does nothing for agents.';
 
-create function packets.raise_if_held(packet_id uuid) returns void
-language plpgsql stable set search_path = '' as $$
+create function packets.raise_if_held(packet_id uuid) returns void language plpgsql stable set search_path = '' as $$
 declare
   holder constant text := (
     select p.text_creator from public.packet_store p

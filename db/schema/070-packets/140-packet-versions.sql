@@ -18,18 +18,10 @@ create table public.packet_versions (
   speaker text generated always as (packets.speaker_of(packet_type, metadata, envelope ->> 'content')) stored,
   parent_ids uuid[] not null,
   tags text[] not null,
-  ttl timestamptz,
-  project_id text,
-  branch text,
-  scope text not null,
+  ttl timestamptz, project_id text, branch text, scope text not null,
   importance_score real not null,
   text_creator text,
-  tenant_id uuid not null,
-  org_id uuid,
-  user_id uuid,
-  correlation_id text,
-  session_id text,
-  trace_id text,
+  tenant_id uuid not null, org_id uuid, user_id uuid, correlation_id text, session_id text, trace_id text,
   -- There is no version number: a gap would reveal a version that the agent may not see. memory_history() counts the
   -- visible ones.
   primary key (packet_id, version_id)
@@ -93,8 +85,7 @@ grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
 -- One insert for all rows of the statement. A version begins where the one before it ended.
-create function packets.tg_packet_store__audit_update() returns trigger
-language plpgsql security definer set search_path = ''
+create function packets.tg_packet_store__audit_update() returns trigger language plpgsql security definer set search_path = ''
 -- The plans are cached for the session. Made for an update of one row, their nested loops took 40 s over 10,000 rows.
 set enable_nestloop = off as $$
 declare

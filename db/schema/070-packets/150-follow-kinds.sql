@@ -1,7 +1,6 @@
 -- Triggers of packet_store for memories that depend on each other by their kind: a part follows its whole, and a
 -- memory that supersedes another one marks it.
-create function packets.tg_packet_store__check_part() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__check_part() returns trigger language plpgsql set search_path = '' as $$
 declare
   rules constant jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
   field constant text := rules ->> 'part_of_field';
@@ -42,8 +41,7 @@ create trigger _400_check_part
   before insert or update of envelope, packet_type, scope, project_id, branch, ttl on public.packet_store
   for each row when (new.part_of is not null) execute function packets.tg_packet_store__check_part();
 
-create function packets.tg_packet_store__keep_parts() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__keep_parts() returns trigger language plpgsql set search_path = '' as $$
 declare
   whole public.packet_store;
   rules jsonb := kinds.rules_of(old.packet_type, old.tenant_id);
@@ -70,8 +68,7 @@ comment on function packets.tg_packet_store__keep_parts is 'Refuses to take a pa
 create trigger _400_keep_parts before delete or update of envelope, packet_type on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
 
-create function packets.tg_packet_store__move_parts() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__move_parts() returns trigger language plpgsql set search_path = '' as $$
 begin
   update public.packet_store p set scope = new.scope, project_id = new.project_id, branch = new.branch, ttl = new.ttl
   where p.part_of = new.packet_id
@@ -96,8 +93,7 @@ create trigger _600_move_parts after update of scope, project_id, branch, ttl, e
   execute function packets.tg_packet_store__move_parts();
 
 -- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its status.
-create function packets.tg_packet_store__supersede() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__supersede() returns trigger language plpgsql set search_path = '' as $$
 declare
   superseded public.packet_store;
 begin
@@ -131,8 +127,7 @@ comment on function packets.tg_packet_store__supersede is 'Marks the memory that
 create trigger _400_supersede before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
 
-create function packets.tg_packet_store__check_successor() returns trigger
-language plpgsql set search_path = '' as $$
+create function packets.tg_packet_store__check_successor() returns trigger language plpgsql set search_path = '' as $$
 begin
   -- The trigger that marks a memory as superseded names one that is just being saved.
   if pg_trigger_depth() > 1 or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)

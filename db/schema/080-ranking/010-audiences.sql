@@ -2,11 +2,7 @@
 -- visible to the same callers, so the sum over the audiences of a caller depends on nothing that it cannot read.
 create table ranking.audiences (
   audience_id uuid primary key,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
   memories bigint not null,
   sampled integer not null,
   average_length double precision not null,

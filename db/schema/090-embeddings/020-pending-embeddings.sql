@@ -29,8 +29,7 @@ call identity.keep_private('embeddings.pending_embeddings',
 
 grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
 
-create function embeddings.enqueue_memory(packet_id uuid) returns void
-language sql volatile set search_path = ''
+create function embeddings.enqueue_memory(packet_id uuid) returns void language sql volatile set search_path = ''
 begin atomic
   insert into embeddings.pending_embeddings (packet_id, model)
   select enqueue_memory.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')

@@ -5,12 +5,7 @@ create table public.memory_contexts (
   packet_id uuid not null unique references public.packet_store on delete cascade,
   predecessor_id uuid not null references public.packet_store on delete cascade,
   context text not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  branch text,
-  scope text not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, branch text, scope text not null,
   ttl timestamptz,
   created_at timestamptz not null default now()
 );

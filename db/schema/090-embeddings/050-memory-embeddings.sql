@@ -14,17 +14,8 @@ create table public.memory_embeddings (
   chunk_text text,
   context_id uuid references public.memory_contexts on delete cascade,
   metadata jsonb not null default '{}',
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  branch text,
-  scope text not null,
-  ttl timestamptz,
-  correlation_id text,
-  session_id text,
-  trace_id text,
-  created_at timestamptz not null default now(),
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, branch text, scope text not null,
+  ttl timestamptz, correlation_id text, session_id text, trace_id text, created_at timestamptz not null default now(),
   constraint embedding_unique unique (packet_id, embedding_type, model, chunk_index),
   constraint embedding_type_known check (embedding_type = any (embeddings.embedding_types())),
   constraint embedding_of_context check ((embedding_type = 'context') = (context_id is not null)),
@@ -91,8 +82,7 @@ call identity.describe('public.memory_embeddings', 'Vectors of memories, whole a
   context_id: The context that a vector of type context was made from, and with which it is deleted; null for all other types.
   metadata: For a chunk: start and end, character offsets into the content.');
 
-create function embeddings.tg_memory_embeddings__shorten() returns trigger
-language plpgsql volatile set search_path = '' as $$
+create function embeddings.tg_memory_embeddings__shorten() returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   new.compared_vector := extensions.subvector(new.vector, 1, coalesce(
     (select m.dimensions from public.embedding_models m where m.model = new.model), embeddings.max_dimensions()));

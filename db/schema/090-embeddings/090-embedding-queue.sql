@@ -40,8 +40,7 @@ begin atomic
     attempts = q.attempts + case when counts_as_attempt then 1 else 0 end
   from free f where q.packet_id = f.packet_id and q.model = postpone_embeddings.model;
 end;
-comment on function embeddings.postpone_embeddings is 'Ends the leases of memories and makes them due after a delay. '
-  'counts_as_attempt: the content of the memory failed, not the provider.';
+comment on function embeddings.postpone_embeddings is 'Ends leases, and makes the memories due again after a delay.';
 
 create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval) returns void
 language sql volatile set search_path = ''
@@ -56,15 +55,13 @@ begin atomic
 end;
 comment on function embeddings.renew_embedding_leases is 'Extends short leases of a job, which another can take if it dies.';
 
-create function embeddings.release_embedding_leases() returns void
-language sql volatile set search_path = ''
+create function embeddings.release_embedding_leases() returns void language sql volatile set search_path = ''
 begin atomic
   update embeddings.pending_embeddings q set leased_until = null where q.leased_until is not null;
 end;
 comment on function embeddings.release_embedding_leases is 'Ends all leases, at the start of the only process of a database.';
 
-create function embeddings.enqueue_missing_embeddings(model text) returns bigint
-language sql volatile set search_path = ''
+create function embeddings.enqueue_missing_embeddings(model text) returns bigint language sql volatile set search_path = ''
 begin atomic
   -- Memories are locked before they are queued, in the same order as by a caller's change.
   with missing as materialized (
@@ -84,8 +81,7 @@ comment on function embeddings.enqueue_missing_embeddings is 'Queues every memor
   'how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew '
   'the model.';
 
-create function embeddings.count_waiting(ids uuid[]) returns bigint
-language sql stable security definer set search_path = ''
+create function embeddings.count_waiting(ids uuid[]) returns bigint language sql stable security definer set search_path = ''
 begin atomic
   select count(*)
   from embeddings.pending_embeddings q

@@ -6,8 +6,7 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
 comment on function embeddings.context_text is 'The predecessor''s last 500 characters and the memory''s first 2000.';
 
-create function embeddings.requeue_stale_contexts() returns void
-language sql volatile set search_path = ''
+create function embeddings.requeue_stale_contexts() returns void language sql volatile set search_path = ''
 begin atomic
   -- The memories are locked before their rows leave a queue, in the same order as by a caller's change. A memory that is being
   -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the

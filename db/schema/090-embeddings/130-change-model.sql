@@ -110,8 +110,7 @@ comment on function embeddings.switch_embedding_model is 'Makes the arriving mod
   'allow_missing memories can no longer be found by meaning afterwards, and returns 0. Otherwise it changes nothing and returns '
   'the number of those memories. Errors: L9VAL.';
 
-create function embeddings.abandon_embedding_change() returns text
-language plpgsql volatile set search_path = '' as $$
+create function embeddings.abandon_embedding_change() returns text language plpgsql volatile set search_path = '' as $$
 declare
   abandoned text;
 begin

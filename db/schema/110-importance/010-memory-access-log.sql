@@ -1,6 +1,5 @@
 -- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it says.
-create function importance.tg_memory_access_log__append_only() returns trigger
-language plpgsql set search_path = '' as $$
+create function importance.tg_memory_access_log__append_only() returns trigger language plpgsql set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
   return null;
@@ -19,11 +18,7 @@ create table importance.memory_access_log (
   access_context text not null,
   relevance_score real,
   audit_id uuid,
-  tenant_id uuid not null,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null, org_id uuid, user_id uuid, project_id text, scope text not null,
   is_admin boolean not null,
   primary key (access_id, accessed_at),
   -- There is no foreign key to the target, because the log outlives it.

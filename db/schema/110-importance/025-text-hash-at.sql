@@ -6,6 +6,5 @@ return coalesce(
   (select packets.content_hash(v.content) from public.packet_versions v
    where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at order by v.valid_until, v.version_id limit 1),
   (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
-comment on function importance.text_hash_at is 'The content_hash of the text that a memory had at a time; null for a memory that '
-  'does not exist. Definer: jobs don''t read versions.';
+comment on function importance.text_hash_at is 'The content_hash of a memory at a time. Definer: jobs don''t read versions.';
 grant execute on function importance.text_hash_at to l9_worker;

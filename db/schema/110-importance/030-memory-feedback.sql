@@ -4,8 +4,7 @@ create function importance.max_reason_bytes() returns integer language sql immut
 comment on function importance.max_reason_bytes is 'The maximum size of the reason of feedback.';
 grant execute on function importance.max_reason_bytes to l9_agent, l9_admin;
 
-create function importance.tg_memory_feedback__stamp() returns trigger
-language plpgsql set search_path = '' as $$
+create function importance.tg_memory_feedback__stamp() returns trigger language plpgsql set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -52,9 +51,7 @@ create table public.memory_feedback (
   content_hash bytea,
   given_at timestamptz not null,
   xid xid8 not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid,
   constraint feedback_reason_at_most_1000_bytes check (octet_length(reason) <= importance.max_reason_bytes())
 );
 

@@ -10,8 +10,7 @@ return case
   when kind in ('todo', 'pr_context', 'change') then -0.3
   else 0
 end::double precision;
-comment on function importance.kind_weight is 'What the kind of a memory adds to its importance, in log-odds: decisions, '
-  'runbooks and DDL stay useful; todos, changes and the context of a pull request go out of date.';
+comment on function importance.kind_weight is 'What a kind adds to importance, in log-odds: decisions outlast todos.';
 
 create function importance.importance(
   estimate double precision, kind text, useful double precision, useless double precision, age_days double precision)

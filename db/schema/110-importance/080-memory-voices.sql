@@ -34,16 +34,14 @@ grant select, insert (packet_id, agent, vote, read_at, has_cited), update (vote,
 grant maintain on importance.memory_voices to l9_worker;
 -- Callers have no grant: a reader of a memory need not know who voted how.
 
-create function importance.lock_signals(packet_ids uuid[]) returns void
-language plpgsql volatile set search_path = '' as $$
+create function importance.lock_signals(packet_ids uuid[]) returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
 end $$;
 comment on function importance.lock_signals is 'Locks statistics in order of ids, before sum_voices() sums changes.';
 
 -- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
-create function importance.sum_voices(packet_ids uuid[]) returns void
-language sql volatile set search_path = ''
+create function importance.sum_voices(packet_ids uuid[]) returns void language sql volatile set search_path = ''
 begin atomic
   with voices as (
     select v.packet_id, v.has_contradicted,

@@ -38,8 +38,7 @@ grant select, maintain on importance.memory_citations to l9_worker;
 -- Callers have no write privilege: the rows follow from parent_ids.
 
 -- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a recount.
-create function importance.tg_packet_store__cite() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function importance.tg_packet_store__cite() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
   become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;

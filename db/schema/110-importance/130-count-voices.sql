@@ -46,8 +46,7 @@ begin atomic
     and s.accessed_at between r.accessed_at - importance.read_window() and r.accessed_at
   where s.access_id >= (select b.first_id from bounds b) and s.access_id < (select b.last_id from bounds b);
 end;
-comment on function importance.reads_after_search is 'The accesses of these transactions that read a memory in full, after a '
-  'search had shown it to the same agent within read_window().';
+comment on function importance.reads_after_search is 'Reads of what a search had shown to the same agent in read_window().';
 
 create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns uuid[]
 language plpgsql volatile set search_path = '' as $$
@@ -69,12 +68,10 @@ begin
   select coalesce(array_agg(distinct w.packet_id), '{}') into read_ids from written w;
   return read_ids;
 end $$;
-comment on function importance.count_reads is 'Writes to memory_voices who read which of these memories after a search, and '
-  'returns the memories read. They must be locked.';
+comment on function importance.count_reads is 'Counts who read which of these locked memories after a search.';
 
 -- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
-create function importance.count_votes_and_citations(packet_ids uuid[]) returns void
-language sql volatile set search_path = ''
+create function importance.count_votes_and_citations(packet_ids uuid[]) returns void language sql volatile set search_path = ''
 begin atomic
   with votes as (
     -- The last vote of each agent, on whichever access.

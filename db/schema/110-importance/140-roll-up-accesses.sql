@@ -14,8 +14,7 @@ begin atomic
   on conflict (packet_id) do update set
     access_count = s.access_count + excluded.access_count, last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
-comment on function importance.count_accesses is 'Adds the accesses of these transactions to access_count and last_accessed of '
-  'these memories, which must be locked.';
+comment on function importance.count_accesses is 'Adds these transactions'' accesses to those of locked memories.';
 
 -- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed meanwhile.
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
@@ -73,8 +72,7 @@ comment on function importance.roll_up_accesses_between is 'Adds the accesses of
   'era_after to memory_signals, and counts again the voices of agents on the memories that they read or voted on, and on up to '
   '10,000 that are queued in pending_recounts.';
 
-create function importance.are_accesses_waiting() returns boolean
-language sql stable set search_path = ''
+create function importance.are_accesses_waiting() returns boolean language sql stable set search_path = ''
 begin atomic
   select exists (
       select from importance.memory_access_log a

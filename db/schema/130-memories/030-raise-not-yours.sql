@@ -1,6 +1,5 @@
 -- The refusal of get_memory(), update_memory() and delete_memory(), where a caller may not read or change a memory.
-create function memories.raise_not_yours(packet_id uuid) returns void
-language plpgsql stable set search_path = '' as $$
+create function memories.raise_not_yours(packet_id uuid) returns void language plpgsql stable set search_path = '' as $$
 begin
   -- Its creator knows that the memory exists, so it may learn why it is refused.
   perform packets.raise_if_held(packet_id);

@@ -22,8 +22,7 @@ comment on function memories.check_version is 'Raises L9VER if a memory is no lo
   'expected_version: the updated_at that the caller read; null checks nothing. The detail holds packet_id and updated_at of the '
   'memory as it is.';
 
-create function memories.present_state(packet_id uuid) returns jsonb
-language plpgsql volatile set search_path = '' as $$
+create function memories.present_state(packet_id uuid) returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   memory public.packet_store;
 begin

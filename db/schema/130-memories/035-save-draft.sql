@@ -17,8 +17,7 @@ begin atomic
     and p.envelope @> fields
   order by p.updated_at desc, p.packet_id desc limit 1;
 end;
-comment on function memories.find_ended is 'The memory that has these fields already but no longer an identity, such as a todo '
-  'that is done, so that a repeated save adds no second one. Of several, the one that was changed last.';
+comment on function memories.find_ended is 'The memory with these fields that has ended, so that a repeated save adds none.';
 
 create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text) returns void
 language plpgsql stable set search_path = '' as $$
@@ -29,8 +28,7 @@ begin
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')));
   end if;
 end $$;
-comment on function memories.check_made_content is 'Raises L9VAL if a caller gives a content to a memory whose kind makes it '
-  'from the fields, because it would be lost.';
+comment on function memories.check_made_content is 'Raises L9VAL for a content where the kind makes it from the fields.';
 
 create function memories.restate_attestations(saved public.packet_store, given jsonb) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$
@@ -46,8 +44,7 @@ begin
   update public.packet_store p set envelope = p.envelope || lost where p.packet_id = saved.packet_id returning p.* into restated;
   return restated;
 end $$;
-comment on function memories.restate_attestations is 'Sets the attestations that a caller gave together with a new text and that '
-  'equal those of the former text, which fell with it.';
+comment on function memories.restate_attestations is 'Sets attestations that were given again together with a new text.';
 
 -- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
@@ -108,8 +105,7 @@ end $$;
 comment on function memories.update_same is 'Changes a memory to what is stored again under its identity. The status is updated, '
   'or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
 
-create function memories.identity_of(rules jsonb, fields jsonb) returns bytea
-language sql stable set search_path = ''
+create function memories.identity_of(rules jsonb, fields jsonb) returns bytea language sql stable set search_path = ''
 -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
 return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
   packets.text_identity(secrets.as_stored(fields ->> 'content', identity.current_tenant_id())));
@@ -214,8 +210,7 @@ end $$;
 comment on function memories.save_draft is 'Saves a draft, or answers with the memory that is the same: updated where its kind '
   'has rules. is_beside: the new memory is to stand beside one that the caller may not change. Errors: those of a save.';
 
-create function memories.audit_shown(answer public.save_result) returns void
-language sql volatile set search_path = ''
+create function memories.audit_shown(answer public.save_result) returns void language sql volatile set search_path = ''
 begin atomic
   select audit.audit_read('READ', pg_catalog.jsonb_build_object('status', (audit_shown.answer).status),
     ((audit_shown.answer).memory).packet_id, ((audit_shown.answer).memory).project_id, ((audit_shown.answer).memory).scope);

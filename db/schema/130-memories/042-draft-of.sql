@@ -15,8 +15,7 @@ begin
   return array(select jsonb_array_elements_text(given));
 end $$;
 
-create function memories.check_ids(item jsonb, field text) returns uuid[]
-language plpgsql immutable set search_path = '' as $$
+create function memories.check_ids(item jsonb, field text) returns uuid[] language plpgsql immutable set search_path = '' as $$
 declare
   ids constant text[] := memories.check_list(item, field, packets.max_parents());
 begin
@@ -28,8 +27,7 @@ end $$;
 comment on function memories.check_list is 'The texts of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 comment on function memories.check_ids is 'The ids of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 
-create function memories.given_items(items jsonb) returns jsonb
-language sql immutable parallel safe set search_path = ''
+create function memories.given_items(items jsonb) returns jsonb language sql immutable parallel safe set search_path = ''
 -- In data, null removes a field.
 return (
   select pg_catalog.jsonb_agg(
@@ -46,8 +44,7 @@ return array[
   'ttl_policy', 'parent_ids', 'citations', 'expected_version'];
 comment on function memories.item_fields is 'The fields of an item of memory_store.';
 
-create function memories.with_title(fields jsonb) returns jsonb
-language plpgsql immutable set search_path = '' as $$
+create function memories.with_title(fields jsonb) returns jsonb language plpgsql immutable set search_path = '' as $$
 declare
   body constant text := fields ->> 'body_md';
 begin
@@ -64,8 +61,7 @@ end $$;
 comment on function memories.with_title is 'A document''s fields with a title from its text, and found by its aliases.';
 
 -- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
-create function memories.draft_of(item jsonb) returns public.packet_store
-language plpgsql stable set search_path = '' as $$
+create function memories.draft_of(item jsonb) returns public.packet_store language plpgsql stable set search_path = '' as $$
 declare
   draft public.packet_store;
   field text;
@@ -122,8 +118,7 @@ begin
   end if;
   return draft;
 end $$;
-comment on function memories.draft_of is 'The memory that an item of memory_store describes, before its kind and the triggers of '
-  'packet_store have been applied. Raises L9VAL or L9LIM for a malformed item.';
+comment on function memories.draft_of is 'The memory that an item of memory_store describes. Raises L9VAL or L9LIM.';
 
 create function memories.check_draft(draft public.packet_store, rules jsonb) returns void
 language plpgsql stable set search_path = '' as $$

@@ -19,8 +19,7 @@ call identity.describe('public.stored_item', 'What became of one item of memory_
   current: Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and
     content.');
 
-create function memories.is_fault_of_item(sqlstate text) returns boolean
-language sql immutable parallel safe set search_path = ''
+create function memories.is_fault_of_item(sqlstate text) returns boolean language sql immutable parallel safe set search_path = ''
 -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
 return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
 comment on function memories.is_fault_of_item is 'True if an error with this code is one of the item that was being stored.';

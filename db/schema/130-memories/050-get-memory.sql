@@ -1,6 +1,5 @@
 -- The operation get_memory: reads one memory in full, and writes the audit log and the access log.
-create function public.get_memory(packet_id uuid) returns public.packet_store
-language plpgsql volatile set search_path = '' as $$
+create function public.get_memory(packet_id uuid) returns public.packet_store language plpgsql volatile set search_path = '' as $$
 declare
   memory public.packet_store;
 begin

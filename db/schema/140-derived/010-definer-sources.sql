@@ -25,8 +25,7 @@ comment on policy definer_sources on public.packet_store is 'Functions of the ow
 comment on policy definer_source_locks on public.packet_store is 'Functions of the owner lock a memory that the caller sees '
   'while they derive from it. They can''t change any.';
 
-create function derived.is_source(memory public.packet_store) returns boolean
-language sql stable set search_path = ''
+create function derived.is_source(memory public.packet_store) returns boolean language sql stable set search_path = ''
 -- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()

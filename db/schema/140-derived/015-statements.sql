@@ -1,16 +1,14 @@
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
 return coalesce(identity.current_creator(), packets.text_writer(source));
-comment on function derived.agent_for is 'The creator name of the actor that states what is derived from this memory now: the '
-  'caller or, when a job derives it, the writer of the memory.';
+comment on function derived.agent_for is 'The creator name of who states what is derived: the caller, or a memory''s writer.';
 
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
 return identity.is_admin_creator((source).tenant_id, derived.agent_for(source));
 comment on function derived.is_from_admin is 'True if agent_for() this memory is an administrator.';
 
-create function derived.tg__stamp_statement() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function derived.tg__stamp_statement() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   source public.packet_store;
 begin

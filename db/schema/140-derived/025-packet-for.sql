@@ -10,11 +10,9 @@ comment on function derived.packet_for is 'The memory that something is to be de
   'new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 grant execute on function derived.packet_for to l9_agent, l9_admin;
 
-create function derived.keep_alive(packet_id uuid) returns void
-language sql volatile set search_path = ''
+create function derived.keep_alive(packet_id uuid) returns void language sql volatile set search_path = ''
 begin atomic
   update public.packet_store p set ttl = null where p.packet_id = keep_alive.packet_id and p.ttl is not null;
 end;
-comment on function derived.keep_alive is 'Removes the expiry of a memory that says already what is stated without an expiry, if '
-  'the policies let the caller change it: an agent must not limit what an administrator states in the same words.';
+comment on function derived.keep_alive is 'Lifts the expiry of a memory that is stated without one, if policies let the caller.';
 grant execute on function derived.keep_alive to l9_agent, l9_admin;

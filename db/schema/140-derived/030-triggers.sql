@@ -1,7 +1,6 @@
 -- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source, their last
 -- the column for the trace of the source.
-create function derived.tg__take_from_source() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function derived.tg__take_from_source() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory((to_jsonb(new) ->> tg_argv[0])::uuid, tg_argv[0]);
   me identity.identity := identity.current_identity();
@@ -32,8 +31,7 @@ comment on function derived.tg__take_from_source is 'Copies owner, project, scop
   'to a derived row, and records who derived it. What an administrator derives from an agent''s memory makes its text the '
   'administrator''s. Definer: reads, locks and claims the source.';
 
-create function derived.tg__take_references() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function derived.tg__take_references() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   taken jsonb;
 begin
@@ -44,12 +42,12 @@ begin
   using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
   return jsonb_populate_record(new, taken);
 end $$;
-comment on function derived.tg__take_references is 'Copies the references of a new source. Arguments: the columns for source and '
-  'trace, the table and column to read from. Definer: reads the source, or the evidence derived from it.';
+comment on function derived.tg__take_references is 'Copies correlation, session and trace of the source memory to a derived row '
+  'that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to '
+  'read them from. Definer: reads the source, or the evidence that was derived from it.';
 
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
-create function derived.tg__audit_derived() returns trigger
-language plpgsql security definer set search_path = ''
+create function derived.tg__audit_derived() returns trigger language plpgsql security definer set search_path = ''
 -- As for packets, a plan cached for a few rows must not be used for a thousand.
 set enable_nestloop = off as $$
 declare

@@ -28,8 +28,7 @@ comment on procedure derived.list_table is 'Makes a table follow its memories. T
 -- The job that stores vectors copies the references, too; the other columns follow before the row is written.
 call derived.list_table('memory_embeddings', 'packet_id', 'trace_id', has_own_way => true);
 
-create procedure derived.follow_packets(trigger_name text, function_name text)
-language plpgsql set search_path = '' as $$
+create procedure derived.follow_packets(trigger_name text, function_name text) language plpgsql set search_path = '' as $$
 begin
   execute format($sql$
     create trigger %I after update on public.packet_store for each row
@@ -41,8 +40,7 @@ begin
       or new.ttl is distinct from old.ttl)
     execute function %s()$sql$, trigger_name, function_name);
 end $$;
-comment on procedure derived.follow_packets is 'Creates a trigger that runs a trigger function (named with its schema) for each '
-  'memory whose readers or expiry change.';
+comment on procedure derived.follow_packets is 'Creates a trigger for each memory whose readers or expiry change.';
 
 create function derived.tg_packet_store__derived_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$

@@ -1,7 +1,6 @@
 -- Lets a new row replace an expired one that its unique index would refuse it for. Migrations call replace_expired()
 -- for such a table.
-create function derived.tg__replace_expired() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function derived.tg__replace_expired() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id'
     else 'scope' end;

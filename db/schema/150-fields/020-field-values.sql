@@ -8,11 +8,7 @@ create table public.field_values (
   number_value double precision,
   time_value timestamptz,
   has_more boolean not null default false,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
   ttl timestamptz,
   updated_at timestamptz not null default now()
 );

@@ -1,6 +1,5 @@
 -- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
-create function fields.require_indexer() returns administration.administrator
-language plpgsql stable set search_path = '' as $$
+create function fields.require_indexer() returns administration.administrator language plpgsql stable set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
 begin

@@ -42,8 +42,7 @@ begin
     from jsonb_each(operators) o
     where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
 end $$;
-comment on function fields.value_condition is 'A condition on field_values v that holds for every value which satisfies these '
-  'operators, and for few others. Null if the index does not know, as for exists.';
+comment on function fields.value_condition is 'A condition that holds for all values of these operators; null if unknown.';
 
 -- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
 create function fields.indexed_packets("where" jsonb, max_packets integer) returns uuid[]

@@ -2,8 +2,7 @@
 create function entities.max_aliases() returns integer language sql immutable parallel safe set search_path = '' return 100;
 comment on function entities.max_aliases is 'The number of aliases of one entity that are resolved at most, the oldest first.';
 
-create function entities.names_of(entity text) returns text[]
-language plpgsql stable set search_path = '' as $$
+create function entities.names_of(entity text) returns text[] language plpgsql stable set search_path = '' as $$
 declare
   given_name constant text := entities.normalise_name(entity);
   -- Jobs belong to no tenant, so for them an entity has only the given name.

@@ -9,11 +9,9 @@ begin
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
 end $$;
-comment on function events.check_word_of is 'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to '
-  '200 bytes. An optional field may be absent or null.';
+comment on function events.check_word_of is 'Raises L9VAL or L9LIM unless a field holds a text of 1 to 200 bytes.';
 
-create function events.check_event(envelope jsonb) returns void
-language plpgsql stable parallel safe set search_path = '' as $$
+create function events.check_event(envelope jsonb) returns void language plpgsql stable parallel safe set search_path = '' as $$
 declare
   event_time constant text := envelope ->> 'timestamp';
 begin
@@ -69,8 +67,7 @@ begin
 end $$;
 comment on function events.check_reasoning is 'Checks the envelope of a reasoning_trace. Raises L9VAL or L9LIM for the field.';
 
-create function events.tg_packet_store__check_envelope() returns trigger
-language plpgsql set search_path = '' as $$
+create function events.tg_packet_store__check_envelope() returns trigger language plpgsql set search_path = '' as $$
 begin
   if tg_op = 'UPDATE' and new.packet_type = old.packet_type and new.envelope = old.envelope then
     return new;

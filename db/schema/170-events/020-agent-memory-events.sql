@@ -6,14 +6,8 @@ create table public.agent_memory_events (
   packet_id uuid not null unique references public.packet_store on delete cascade,
   event_type text not null,
   content jsonb not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null,
   updated_at timestamptz not null
 );
 

@@ -10,14 +10,8 @@ create table public.reasoning_traces (
   reasoning_tokens jsonb not null,
   decision_tokens jsonb not null,
   confidence_scores jsonb not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null,
   updated_at timestamptz not null
 );
 

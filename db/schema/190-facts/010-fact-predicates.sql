@@ -5,8 +5,7 @@ create table public.fact_predicates (
   predicate text not null,
   is_single_valued boolean not null,
   description text not null default '',
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
+  created_at timestamptz not null default now(), updated_at timestamptz not null default now(),
   primary key (tenant_id, predicate),
   constraint predicate_normalised check (predicate = entities.normalise_name(predicate) and predicate <> ''),
   constraint predicate_description_at_most_1000_bytes check (octet_length(description) <= 1000)

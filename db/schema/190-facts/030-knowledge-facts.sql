@@ -24,15 +24,8 @@ create table public.knowledge_facts (
   superseded_at timestamptz,
   retracted_at timestamptz,
   retraction_reason text,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   audience_id uuid not null,
   unique (fact_id, audience_id),
   -- The key includes the audience, so a link never leads to a fact that other callers see.
@@ -118,8 +111,7 @@ comment on policy worker_counts on public.knowledge_facts is 'The job that rolls
 grant update (access_count) on public.knowledge_facts to l9_worker;
 -- No role has any other privilege to insert, update or delete.
 
-create function facts.tg_knowledge_facts__audience() returns trigger
-language plpgsql set search_path = '' as $$
+create function facts.tg_knowledge_facts__audience() returns trigger language plpgsql set search_path = '' as $$
 begin
   new.audience_id := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   return new;

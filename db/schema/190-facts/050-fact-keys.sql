@@ -3,8 +3,7 @@
 create type facts.fact_key as (tenant_id uuid, audience_id uuid, subject_normalized text, predicate text, object_normalized text);
 comment on type facts.fact_key is 'Facts recomputed together: of an audience, subject and predicate, and object if multi-valued.';
 
-create function facts.lock_facts(key facts.fact_key) returns boolean
-language plpgsql volatile set search_path = '' as $$
+create function facts.lock_facts(key facts.fact_key) returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   -- A shared lock: register_predicate() takes it exclusively, so no fact is written under an old registration.
   perform pg_advisory_xact_lock_shared(hashtextextended(format('l9-memory predicate %s %s', key.tenant_id, key.predicate), 0));

@@ -64,8 +64,7 @@ return array(
   where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
 comment on function facts.changed_voices is 'Which of these memories have other voices than memory_voices says.';
 
-create function facts.recount_voices(packet_ids uuid[]) returns void
-language plpgsql volatile set search_path = '' as $$
+create function facts.recount_voices(packet_ids uuid[]) returns void language plpgsql volatile set search_path = '' as $$
 declare
   changed_ids uuid[] := facts.changed_voices(recount_voices.packet_ids);
 begin

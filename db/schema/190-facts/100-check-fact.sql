@@ -4,8 +4,7 @@ create function facts.object_text(object jsonb) returns text language sql immuta
 return entities.normalise_name(object #>> '{}');
 comment on function facts.object_text is 'How objects are compared: scalars like names, lists and objects by JSON.';
 
-create function facts.check_object(object jsonb) returns text
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function facts.check_object(object jsonb) returns text language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   normalised text := facts.object_text(object);
 begin
@@ -19,8 +18,7 @@ begin
   perform identity.check_numbers(object, 'object');
   return normalised;
 end $$;
-comment on function facts.check_object is 'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a '
-  'number that is not kept exactly, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
+comment on function facts.check_object is 'object_text() of an object. Raises L9VAL or L9LIM for one that is not valid.';
 
 create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb) returns facts.fact_key
 language plpgsql immutable parallel safe set search_path = '' as $$

@@ -10,8 +10,7 @@ begin atomic
   -- All callers take the locks in this order, which rules out deadlocks.
   order by 1;
 end;
-comment on function facts.keys_of_evidence is 'Returns the keys of all facts that a memory states and that must be recomputed '
-  'when the memory changes. audience_id: the keys as they will be in that audience.';
+comment on function facts.keys_of_evidence is 'The keys of all facts that a memory states, as they will be in audience_id.';
 
 create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true) returns void
 language plpgsql volatile security definer set search_path = '' as $$

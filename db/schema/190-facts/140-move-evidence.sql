@@ -35,13 +35,11 @@ begin
     end if;
   end if;
 end $$;
-comment on function facts.move_evidence is 'Moves the evidence of a memory to another audience: together with the fact if no '
-  'other memory states it, otherwise to an equal fact there or to a new one.';
+comment on function facts.move_evidence is 'Moves a memory''s evidence to another audience, with its fact or to an equal one.';
 
 -- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
 -- move in opposite directions can't deadlock.
-create function facts.tg_packet_store__facts_follow() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function facts.tg_packet_store__facts_follow() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   audience_id uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   has_moved boolean := audience_id <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);

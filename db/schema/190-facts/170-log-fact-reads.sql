@@ -2,8 +2,7 @@
 create function facts.max_facts_per_read() returns integer language sql immutable parallel safe set search_path = '' return 100;
 comment on function facts.max_facts_per_read is 'The number of facts that one read returns at most.';
 
-create function facts.check_k(k integer) returns void
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function facts.check_k(k integer) returns void language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if k is null or k not between 1 and facts.max_facts_per_read() then
     perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()));

@@ -57,8 +57,7 @@ begin
 end $$;
 comment on function graph.facts_about is 'Facts about these entities that hold now and the caller can read, 100 for each.';
 
-create function graph.packets_of_fact(fact_id uuid) returns setof uuid
-language sql stable rows 3 set search_path = ''
+create function graph.packets_of_fact(fact_id uuid) returns setof uuid language sql stable rows 3 set search_path = ''
 begin atomic
   select distinct e.packet_id from public.fact_evidence e
   where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;

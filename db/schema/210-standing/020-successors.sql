@@ -13,8 +13,7 @@ return (
   join public.packet_store p on p.packet_id = e.packet_id
   where f.fact_id = packet_stating.fact_id and p.packet_id is distinct from except_packet
   order by e.packet_id = f.source_packet desc, e.created_at, e.evidence_id limit 1);
-comment on function standing.packet_stating is 'The memory that states a fact: its source or else the oldest that the caller can '
-  'read, and another than except_packet.';
+comment on function standing.packet_stating is 'The memory that states a fact: its source or the oldest readable one.';
 
 create function standing.named_successor(memory public.packet_store, envelope jsonb) returns uuid
 language sql stable parallel safe set search_path = ''
@@ -83,8 +82,7 @@ begin atomic
     and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, clock_timestamp())
     and (o.valid_from, o.recorded_at, o.fact_id) > (s.valid_from, s.recorded_at, s.fact_id);
 end;
-comment on function standing.successors_by_facts is 'The memories whose facts superseded facts of these: one that states the '
-  'next value, and those of these that state a later one.';
+comment on function standing.successors_by_facts is 'The memories whose facts superseded facts of these.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = ''

@@ -73,8 +73,7 @@ begin
 end $$;
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function search.current_search_settings() returns public.search_settings
-language plpgsql stable set search_path = '' as $$
+create function search.current_search_settings() returns public.search_settings language plpgsql stable set search_path = '' as $$
 declare
   settings public.search_settings;
 begin

@@ -10,8 +10,7 @@ return pg_catalog.concat_ws(' and ',
     pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end,
   case when branch is not null then
     pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
-comment on function search.own_conditions is 'Conditions on expiry, scope, project and branch, for any table that has these '
-  'columns of its memory. checks_expiry: false for versions, which expire with their memory.';
+comment on function search.own_conditions is 'Conditions on expiry (unless checks_expiry is false), scope, project, branch.';
 
 create function search.archived_condition(alias text, hides_archived boolean) returns text
 language sql immutable parallel safe set search_path = ''

@@ -56,8 +56,7 @@ begin
   into matches;
   return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end $$;
-comment on function search.newest_matches is 'Those of the newest memories that match, where too many are readable to look at '
-  'them all. Null if more than max_matches match: then every scan soon finds enough of them.';
+comment on function search.newest_matches is 'Matches among the newest memories; null for more than max_matches.';
 
 create function search.where_notice() returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
@@ -163,8 +162,7 @@ begin
     else '{}' end;
   return request;
 end $$;
-comment on function search.narrow_search is 'If few rows can match, collects their ids, so that they are scored directly instead '
-  'of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
+comment on function search.narrow_search is 'Collects the ids of a few matches, decided by readable rows alone.';
 grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
   search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search to l9_agent, l9_admin,
   l9_platform_admin;

@@ -13,8 +13,7 @@ return array(
   group by s.stem order by pg_catalog.length(s.stem) desc, s.stem collate "C" limit 40);
 comment on function search.word_stems is 'Beginnings of the 40 longest words of a text, in any of the languages.';
 
-create function search.stem_pattern(stem text) returns text
-language sql immutable parallel safe set search_path = ''
+create function search.stem_pattern(stem text) returns text language sql immutable parallel safe set search_path = ''
 -- A flag that ignores case would depend on the locale, and hide where the parts of camelCase words begin.
 return (
   select pg_catalog.string_agg(
@@ -39,7 +38,6 @@ return case
   when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
   when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
   else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
-comment on function search.stem_test is 'A condition on s.content and s.lowered (the searchable_text() of the content, under '
-  'collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+comment on function search.stem_test is 'A condition that holds for a content with a word that begins with the stem.';
 grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test to l9_agent, l9_admin,
   l9_platform_admin;

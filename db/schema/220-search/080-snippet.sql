@@ -135,8 +135,7 @@ begin
   end loop;
   return densest;
 end $$;
-comment on function search.densest_place is 'Where the most different matches stand within so many characters, in a text whose '
-  'matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
+comment on function search.densest_place is 'Where the most different matches stand close to each other; null for none.';
 
 -- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
 -- the piece. Limits are in bytes, because a character takes up to four.
@@ -182,7 +181,6 @@ begin
   snippet := rtrim(search.truncate_to_bytes(snippet, 748), '*');
   return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
 end $$;
-comment on function search.snippet is 'About 240 characters of a text that hold the most words of a pattern, with ** around '
-  'them, or the beginning of the text if none matches. At most 750 bytes.';
+comment on function search.snippet is 'About 240 characters, at most 750 bytes, with the most words of a pattern in **.';
 grant execute on function search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage,
   search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;

@@ -46,6 +46,5 @@ begin
   cut := jsonb_build_object(
     'max_tokens', max_tokens, 'tokens', used, 'previews', previews, 'left_out', cardinality(hits) - cardinality(fitted));
 end $$;
-comment on function search.fit_hits is 'Trims hits to about max_tokens: contents become previews, the last hits first, and hits '
-  'that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
+comment on function search.fit_hits is 'Trims hits to about max_tokens: previews first, then fewer hits. cut: how many of each.';
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;

@@ -3,8 +3,7 @@
 create type search.where_matches as (packet_ids uuid[], notice text);
 comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
 
-create function search.find_where("where" jsonb) returns search.where_matches
-language plpgsql stable set search_path = '' as $$
+create function search.find_where("where" jsonb) returns search.where_matches language plpgsql stable set search_path = '' as $$
 declare
   request search.search_request;
   source search.search_source;

@@ -43,8 +43,7 @@ begin
 end $$;
 comment on function find.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function find.current_settings() returns public.find_settings
-language plpgsql stable set search_path = '' as $$
+create function find.current_settings() returns public.find_settings language plpgsql stable set search_path = '' as $$
 declare
   settings public.find_settings;
 begin

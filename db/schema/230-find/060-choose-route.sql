@@ -32,8 +32,7 @@ return query ~* ('\m(depend(s|ed|ing|ent|ents|ency|encies)?|rel(y|ies|ying)) (up
   '|\m(relat(ed|es)|link(ed|s)|connect(ed|s)) (to|with)\M|\m(used|called|owned|affected|impacted|blocked|caused) by\M');
 comment on function find.asks_for_relations is 'True if a query asks how things are related, as in "what depends on billing?".';
 
-create function find.choose_route(query text, mode text) returns text
-language plpgsql stable set search_path = '' as $$
+create function find.choose_route(query text, mode text) returns text language plpgsql stable set search_path = '' as $$
 begin
   return case
     when query is null then 'newest'

@@ -32,11 +32,9 @@ begin
     from unnest(texts) as t (text) cross join regexp_split_to_table(t.text, '[^[:alnum:]]+') as w (word)
     where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
 end $$;
-comment on function find.known_words is 'Words of the titles and tags of the newest 1,000 memories that the caller may read, of '
-  'the beginnings of the newest 300, and of the entities that it may read, without repeats.';
+comment on function find.known_words is 'The words of titles, tags, beginnings and entities that the caller may read.';
 
-create function find.are_neighbours(one text, other text) returns boolean
-language sql immutable parallel safe
+create function find.are_neighbours(one text, other text) returns boolean language sql immutable parallel safe
 -- The letters around each key of the keyboards that most people write on.
 return pg_catalog.strpos((array[
   'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp',
@@ -76,8 +74,7 @@ begin
 end $$;
 comment on function find.is_one_slip is 'True if two words differ by letters swapped, missing, added or of a neighbouring key.';
 
-create function find.correction_of(word text, known text[]) returns text
-language sql stable parallel safe set search_path = ''
+create function find.correction_of(word text, known text[]) returns text language sql stable parallel safe set search_path = ''
 begin atomic
   select c.candidate
   from (
@@ -92,12 +89,10 @@ begin atomic
   where m.is_one_slip or m.similarity >= 0.4 and pg_catalog.length(word) >= 8
   order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C" limit 1;
 end;
-comment on function find.correction_of is 'The known word that was probably meant: one that is_one_slip() away or, of a word of '
-  'at least eight letters, the most similar one (pg_trgm, at least 0.4). Null if there is none.';
+comment on function find.correction_of is 'The known word that was meant: is_one_slip() away, or most similar; or null.';
 
 -- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
-create function find.corrected(request search.search_request) returns text
-language plpgsql stable set search_path = '' as $$
+create function find.corrected(request search.search_request) returns text language plpgsql stable set search_path = '' as $$
 declare
   max_words constant integer := 8;
   known text[];
@@ -181,8 +176,7 @@ begin
     from counted c
     where c.place <= max_suggestions order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
 end $$;
-comment on function find.count_elsewhere is 'How many of these memories are found if one condition is left out: the kinds, the '
-  'branch, or that archived ones are left out. At most three other kinds and three other branches.';
+comment on function find.count_elsewhere is 'How many of these are found without one condition: kind, branch, archive.';
 
 -- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
 create function find.found_elsewhere(request search.search_request, filter find.find_filter) returns uuid[]

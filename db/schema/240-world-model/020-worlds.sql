@@ -10,8 +10,7 @@ call identity.describe('world_model.worlds', 'The current version number of each
 call identity.keep_private('world_model.worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
-create function world_model.lock_world(audience_id uuid) returns integer
-language plpgsql volatile set search_path = '' as $$
+create function world_model.lock_world(audience_id uuid) returns integer language plpgsql volatile set search_path = '' as $$
 declare
   version integer;
 begin

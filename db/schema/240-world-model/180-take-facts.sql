@@ -85,13 +85,11 @@ begin
   returning u.* into applied;
   perform world_model.merge_update(applied);
 end $$;
-comment on function world_model.take_fact is 'Brings the current value of the subject and predicate of a fact into its world, if '
-  'one of its values was meant for the world and the world does not have it yet.';
+comment on function world_model.take_fact is 'Brings a fact''s current value into its world, if one was meant for it.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
-create function world_model.follow_facts(fact_ids uuid[]) returns void
-language plpgsql volatile set search_path = '' as $$
+create function world_model.follow_facts(fact_ids uuid[]) returns void language plpgsql volatile set search_path = '' as $$
 declare
   lost uuid[];
   fact public.knowledge_facts;

@@ -6,8 +6,7 @@ comment on function reflection.priority_rank is 'The rank of a priority: low 0, 
 
 create function reflection.can_reinforce(one_type text, other_type text) returns boolean language sql immutable parallel safe
 return one_type = other_type or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
-comment on function reflection.can_reinforce is 'True if reflections of these two types with the same text mean the same. The '
-  'text of a success means something else as a failure, and the opposite as a false constraint.';
+comment on function reflection.can_reinforce is 'True if two types mean the same by one text, as success and failure don''t.';
 
 create function reflection.check_choice(value text, choices text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$

@@ -97,8 +97,7 @@ comment on function public.reflect is 'Saves a reflection as a memory of kind re
   'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
 
-create function reflection.reflection_json(reflection public.reflection_store) returns jsonb
-language sql
+create function reflection.reflection_json(reflection public.reflection_store) returns jsonb language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return pg_catalog.jsonb_build_object(

@@ -48,6 +48,5 @@ begin
   request.reasoning_ids := '{}';
   return request;
 end $$;
-comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons: adds its conditions and, if only few rows '
-  'match, their ids. It is the counterpart of narrow_search for recall_lessons().';
+comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons, few of which it names by id.';
 grant execute on function reflection.lesson_conditions, reflection.narrow_to_lessons to l9_agent, l9_admin, l9_platform_admin;

@@ -2,8 +2,7 @@
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,
-  tenant_id uuid not null references public.tenants,
-  created_at timestamptz not null default clock_timestamp(),
+  tenant_id uuid not null references public.tenants, created_at timestamptz not null default clock_timestamp(),
   updated_at timestamptz not null default clock_timestamp(),
   primary key (task_reflection_id, reflection_id)
 );

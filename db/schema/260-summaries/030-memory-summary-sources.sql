@@ -4,8 +4,7 @@ create table public.memory_summary_sources (
   summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
   packet_id uuid not null references public.packet_store on delete cascade,
   is_changed boolean not null default false,
-  tenant_id uuid not null references public.tenants,
-  created_at timestamptz not null default clock_timestamp(),
+  tenant_id uuid not null references public.tenants, created_at timestamptz not null default clock_timestamp(),
   updated_at timestamptz not null default clock_timestamp(),
   primary key (summary_packet, packet_id)
 );

@@ -20,8 +20,7 @@ begin atomic
   where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
   union all select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
-comment on function summaries.summary_subjects is 'The subjects whose summaries a memory belongs to: its thread, its creator, '
-  'its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects is 'What a memory is summarised under: thread, creator, tag, week, project, task.';
 
 -- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
 -- those with a reason to write it. Without a caller all audiences are grouped.

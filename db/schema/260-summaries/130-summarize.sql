@@ -6,8 +6,7 @@ call identity.describe('public.summarize_result', 'The result of summarize(): th
   summary: The summary that was saved.
   due: The summaries that are due, each with the texts of its sources.');
 
-create function summaries.sources_within(ids uuid[], max_tokens integer) returns jsonb
-language sql stable set search_path = ''
+create function summaries.sources_within(ids uuid[], max_tokens integer) returns jsonb language sql stable set search_path = ''
 begin atomic
   with sources as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.created_at, p.speaker,
@@ -28,8 +27,7 @@ begin atomic
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
   from trimmed t where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
-comment on function summaries.sources_within is 'The texts of those of these memories that the caller may read, oldest first, '
-  'trimmed to about max_tokens tokens in all; at most the newest 100.';
+comment on function summaries.sources_within is 'The readable texts of these memories, oldest first, in max_tokens.';
 
 -- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
 -- of tokens, and audits which memories were shown.
@@ -81,8 +79,7 @@ comment on function public.summarize is 'Without summary_text: the summaries tha
   'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
 grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
-create function summaries.summary_json(summary public.memory_summaries) returns jsonb
-language sql
+create function summaries.summary_json(summary public.memory_summaries) returns jsonb language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(

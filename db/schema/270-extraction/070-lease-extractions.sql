@@ -43,11 +43,9 @@ begin
   where q.packet_id = postpone_extraction.packet_id returning q.given_up_at is not null into has_given_up;
   return coalesce(has_given_up, false);
 end $$;
-comment on function extraction.postpone_extraction is 'Ends the lease of a memory and retries it after the delay: after a '
-  'provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
+comment on function extraction.postpone_extraction is 'Ends a lease, due after the delay; true if it was the last attempt.';
 
-create function extraction.postpone_extractions_of(tenant_id uuid) returns void
-language sql volatile set search_path = ''
+create function extraction.postpone_extractions_of(tenant_id uuid) returns void language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q
   -- Checked again every 10 minutes in case the budget is raised, and at the start of the next day.
@@ -59,11 +57,9 @@ begin atomic
     and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes'
     and (q.leased_until is null or q.leased_until < now());
 end;
-comment on function extraction.postpone_extractions_of is 'Postpones the waiting memories of a tenant whose budget is used up, '
-  'by 10 minutes or until the next day in UTC; leased memories are left alone.';
+comment on function extraction.postpone_extractions_of is 'Postpones a tenant without budget to the next day in UTC at most.';
 
-create function extraction.release_extraction_leases() returns void
-language sql volatile set search_path = ''
+create function extraction.release_extraction_leases() returns void language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q set leased_until = null where q.leased_until is not null;
 end;

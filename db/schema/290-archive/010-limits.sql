@@ -19,8 +19,7 @@ create function archive.lasting() returns interval language sql immutable parall
 create function archive.pointer_of(content_hash bytea) returns text
 language sql immutable parallel safe return 'cascade://' || pg_catalog.encode(content_hash, 'hex');
 
-create function archive.hash_of(pointer text) returns bytea
-language plpgsql immutable parallel safe set search_path = '' as $$
+create function archive.hash_of(pointer text) returns bytea language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if pointer is null or pointer !~ '^cascade://[0-9a-f]{64}$' then
     perform identity.raise_error('L9VAL', 'pointer: must be cascade:// and 64 hexadecimal digits');

@@ -5,8 +5,7 @@ create table archive.prepared_sessions (
   acting_tenant_id uuid not null references public.tenants,
   caller text not null,
   acting_user_id uuid,
-  scope text not null,
-  project_id text,
+  scope text not null, project_id text,
   session_key text not null,
   source_tool text,
   title text not null,
@@ -43,8 +42,7 @@ call identity.describe('archive.prepared_sessions', 'Sessions that were filtered
 call identity.keep_private('archive.prepared_sessions', functions => 'Functions prepare and finish archives.');
 -- Callers have no grant.
 
-create function archive.narrowest_scope() returns text
-language sql stable set search_path = ''
+create function archive.narrowest_scope() returns text language sql stable set search_path = ''
 begin atomic
   select s.scope
   from public.scopes s
@@ -54,8 +52,7 @@ begin atomic
     case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope is 'The default scope of an archive, of those that the caller may write: l-private, '
-  'else a scope of the tenant with projects, else developer, else one without projects. It depends on nobody else''s rights.';
+comment on function archive.narrowest_scope is 'The default scope of an archive: the narrowest that the caller may write.';
 
 create type archive.prepared_session as (archive_id uuid, tenant_id uuid, document text, findings jsonb, redacted integer);
 comment on type archive.prepared_session is 'A session that may be stored: document is what is to be encrypted. With findings (a '

@@ -57,8 +57,7 @@ end $$;
 comment on function archive.restore_archive_blob is 'Writes the bytes of an archive that the caller may read into the database '
   'again, where the archive names the database as one of its stores. Definer: callers have no access to the bytes.';
 
-create function archive.get_archive_blob(archive_id uuid) returns bytea
-language sql stable security definer set search_path = ''
+create function archive.get_archive_blob(archive_id uuid) returns bytea language sql stable security definer set search_path = ''
 begin atomic
   -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
   select b.blob

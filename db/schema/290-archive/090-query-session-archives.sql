@@ -1,6 +1,5 @@
 -- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
-create function archive.log_found(packet_ids uuid[]) returns void
-language sql volatile set search_path = ''
+create function archive.log_found(packet_ids uuid[]) returns void language sql volatile set search_path = ''
 begin atomic
   select importance.log_accesses(
     'search', array_agg(a.archive_id), array_agg(a.scope), array_agg(a.project_id), target_type => 'archive')

@@ -9,8 +9,7 @@ begin atomic
 end;
 comment on function archive.is_named_before is 'True if an archive entered before this time has bytes with this hash.';
 
-create function archive.collect_archives() returns integer
-language plpgsql volatile security definer set search_path = '' as $$
+create function archive.collect_archives() returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
   collected integer;
   unfinished integer;
@@ -30,8 +29,7 @@ comment on function archive.collect_archives is 'Removes what a crash left: sess
   'stored more than an hour ago, and that no archive names. Returns how many. Definer: the job has no access to the tables.';
 grant execute on function archive.collect_archives to l9_worker;
 
-create function archive.needs_collection() returns boolean
-language sql stable security definer set search_path = ''
+create function archive.needs_collection() returns boolean language sql stable security definer set search_path = ''
 begin atomic
   select exists (select from archive.pending_deletions d where d.due_at <= clock_timestamp())
     or exists (select from archive.prepared_sessions p where p.prepared_at < clock_timestamp() - archive.lasting())

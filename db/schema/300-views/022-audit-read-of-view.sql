@@ -8,5 +8,4 @@ begin atomic
     details => pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
       'function', function_name, 'rows', row_count, 'ids', to_jsonb(audit_read_of_view.ids))));
 end;
-comment on function views.audit_read_of_view is 'Audits that a function returned rows from a materialized view: the function, '
-  'the project that was asked for, the number of rows and, where each stands for one row of the table, their ids.';
+comment on function views.audit_read_of_view is 'Audits that a function returned rows from a materialized view.';

@@ -1,7 +1,6 @@
 -- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so over
 -- GraphQL and psql.
-create procedure public.refresh_memory_views()
-language plpgsql security definer set search_path = '' as $$
+create procedure public.refresh_memory_views() language plpgsql security definer set search_path = '' as $$
 declare
   view record;
   started_at timestamptz;

@@ -1,6 +1,5 @@
 -- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in kind.
-create function kinds.view_name(kind text) returns text
-language sql immutable parallel safe
+create function kinds.view_name(kind text) returns text language sql immutable parallel safe
 -- A plural that says what the rows are.
 return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
 comment on function kinds.view_name is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
@@ -21,8 +20,7 @@ comment on function kinds.typed_value is 'The SQL of a field''s value with its t
 
 -- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
 -- field means without a second description.
-create procedure kinds.create_view(kind text)
-language plpgsql set search_path = '' as $$
+create procedure kinds.create_view(kind text) language plpgsql set search_path = '' as $$
 declare
   view_name constant text := kinds.view_name(kind);
   -- Columns that every view has, with their comments.

@@ -3,8 +3,7 @@
 
 -- Finds for each field the column of the view of the kind, which has the kind as prefix where every view has a column
 -- of that name, and copies its comment.
-create procedure kinds.create_older_view(older_name text, kind text)
-language plpgsql set search_path = '' as $$
+create procedure kinds.create_older_view(older_name text, kind text) language plpgsql set search_path = '' as $$
 declare
   columns text[] := array['p.packet_id as id'];
   meanings jsonb := '{}';

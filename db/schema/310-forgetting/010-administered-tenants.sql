@@ -5,8 +5,7 @@ language sql stable parallel safe set search_path = ''
 return me.role = 'l9_platform_admin' and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
 comment on function forgetting.is_unrestricted_operator is 'True for an operator with a token of all scopes and projects.';
 
-create function forgetting.administered_tenants() returns uuid[]
-language plpgsql stable parallel safe set search_path = '' as $$
+create function forgetting.administered_tenants() returns uuid[] language plpgsql stable parallel safe set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin

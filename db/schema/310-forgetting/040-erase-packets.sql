@@ -1,7 +1,6 @@
 -- The step of an erasure that deletes the memories; foreign keys and triggers delete what depends on them.
 -- erase_marked() calls it.
-create function forgetting.erase_packets(erasure_id uuid) returns jsonb
-language plpgsql volatile set search_path = '' as $$
+create function forgetting.erase_packets(erasure_id uuid) returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   versions integer;
   vectors integer;
