@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:d57a2fcceb9664aa6c225ff85ec05ae7b748116e
+--! Hash: sha1:f2df7d7507ed19b79c0606202da396b66663a59a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -25639,6 +25639,10 @@ begin atomic
   from generate_series(1, octet_length(pieces_of.bytes), archive.max_piece_bytes()) as i (start);
 end;
 
+create function archive.are_connectors(names text[]) returns boolean language sql immutable parallel safe set search_path = ''
+return pg_catalog.cardinality(names) between 1 and 8
+  and (select pg_catalog.bool_and((n.name ~ '^[a-z][a-z0-9-]{0,30}$') is true) from pg_catalog.unnest(names) as n (name));
+
 create function archive.lasting() returns interval language sql immutable parallel safe return interval '1 hour';
 
 create function archive.pointer_of(content_hash bytea) returns text
@@ -25655,6 +25659,7 @@ comment on function archive.max_session_bytes is 'The most bytes of a session as
 comment on function archive.max_blob_bytes is 'The most bytes of an encrypted session.';
 comment on function archive.max_piece_bytes is 'The most bytes of a session that the gateway reads in one row.';
 comment on function archive.pieces_of is 'These bytes in pieces: a client needs no memory for several copies of the whole.';
+comment on function archive.are_connectors is 'True if these can be the names of 1 to 8 stores. Null for null.';
 comment on function archive.lasting is 'How long bytes without an archive are kept: much longer than a store takes.';
 comment on function archive.pointer_of is 'The address of encrypted bytes with this SHA-256.';
 comment on function archive.hash_of is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
@@ -26087,9 +26092,7 @@ create function archive.announce_archive_blob(archive_id uuid, content_hash byte
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform archive.own_prepared(announce_archive_blob.archive_id);
-  if octet_length(announce_archive_blob.content_hash) is distinct from 32
-    or coalesce(cardinality(connectors), 0) not between 1 and 8
-    or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+  if octet_length(announce_archive_blob.content_hash) is distinct from 32 or archive.are_connectors(connectors) is not true then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed');
   end if;
   -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.
@@ -26206,9 +26209,8 @@ begin
     perform identity.raise_error('L9VAL',
       'packet_id: must be your memory of kind session in the scope and project of the archive');
   elsif octet_length(content_hash) is distinct from 32 or octet_length(fingerprint) is distinct from 32
-    or octet_length(wrapped_key) is distinct from 60 or coalesce(cardinality(connectors), 0) not between 1 and 8
-    or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
-    or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    or octet_length(wrapped_key) is distinct from 60 or archive.are_connectors(connectors) is not true
+    or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true then
     perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed');
   elsif exists (
     select from unnest(connectors) as c (name)
@@ -26440,7 +26442,7 @@ begin
     where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key');
-  elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
+  elsif connector is not null and not archive.are_connectors(array[connector]) then
     perform identity.raise_error('L9VAL', 'connector: must be the name of a store');
   else
     perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
@@ -26462,8 +26464,7 @@ declare
   me identity.identity := identity.require_identity();
   named public.session_archives;
 begin
-  if coalesce(cardinality(name_copies.connectors), 0) not between 1 and 8
-    or exists (select from unnest(name_copies.connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+  if archive.are_connectors(name_copies.connectors) is not true then
     perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores');
   end if;
   select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;

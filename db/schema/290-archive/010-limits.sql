@@ -14,6 +14,10 @@ begin atomic
   from generate_series(1, octet_length(pieces_of.bytes), archive.max_piece_bytes()) as i (start);
 end;
 
+create function archive.are_connectors(names text[]) returns boolean language sql immutable parallel safe set search_path = ''
+return pg_catalog.cardinality(names) between 1 and 8
+  and (select pg_catalog.bool_and((n.name ~ '^[a-z][a-z0-9-]{0,30}$') is true) from pg_catalog.unnest(names) as n (name));
+
 create function archive.lasting() returns interval language sql immutable parallel safe return interval '1 hour';
 
 create function archive.pointer_of(content_hash bytea) returns text
@@ -30,6 +34,7 @@ comment on function archive.max_session_bytes is 'The most bytes of a session as
 comment on function archive.max_blob_bytes is 'The most bytes of an encrypted session.';
 comment on function archive.max_piece_bytes is 'The most bytes of a session that the gateway reads in one row.';
 comment on function archive.pieces_of is 'These bytes in pieces: a client needs no memory for several copies of the whole.';
+comment on function archive.are_connectors is 'True if these can be the names of 1 to 8 stores. Null for null.';
 comment on function archive.lasting is 'How long bytes without an archive are kept: much longer than a store takes.';
 comment on function archive.pointer_of is 'The address of encrypted bytes with this SHA-256.';
 comment on function archive.hash_of is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';

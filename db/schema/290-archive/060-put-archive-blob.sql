@@ -20,9 +20,7 @@ create function archive.announce_archive_blob(archive_id uuid, content_hash byte
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform archive.own_prepared(announce_archive_blob.archive_id);
-  if octet_length(announce_archive_blob.content_hash) is distinct from 32
-    or coalesce(cardinality(connectors), 0) not between 1 and 8
-    or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+  if octet_length(announce_archive_blob.content_hash) is distinct from 32 or archive.are_connectors(connectors) is not true then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed');
   end if;
   -- A prepared session can be finished within lasting(), so that nothing is deleted while its archive is being entered.

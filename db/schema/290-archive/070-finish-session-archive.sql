@@ -66,9 +66,8 @@ begin
     perform identity.raise_error('L9VAL',
       'packet_id: must be your memory of kind session in the scope and project of the archive');
   elsif octet_length(content_hash) is distinct from 32 or octet_length(fingerprint) is distinct from 32
-    or octet_length(wrapped_key) is distinct from 60 or coalesce(cardinality(connectors), 0) not between 1 and 8
-    or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
-    or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+    or octet_length(wrapped_key) is distinct from 60 or archive.are_connectors(connectors) is not true
+    or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true then
     perform identity.raise_error('L9VAL', 'blob: hash, size, key or stores are malformed');
   elsif exists (
     select from unnest(connectors) as c (name)

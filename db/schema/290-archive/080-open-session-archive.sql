@@ -62,7 +62,7 @@ begin
     where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key');
-  elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
+  elsif connector is not null and not archive.are_connectors(array[connector]) then
     perform identity.raise_error('L9VAL', 'connector: must be the name of a store');
   else
     perform audit.write_audit('RETRIEVE', 'session_archives', noted.archive_id, noted.project_id, noted.scope,
@@ -84,8 +84,7 @@ declare
   me identity.identity := identity.require_identity();
   named public.session_archives;
 begin
-  if coalesce(cardinality(name_copies.connectors), 0) not between 1 and 8
-    or exists (select from unnest(name_copies.connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
+  if archive.are_connectors(name_copies.connectors) is not true then
     perform identity.raise_error('L9VAL', 'connectors: 1 to 8 names of stores');
   end if;
   select a.* into named from public.session_archives a where a.archive_id = name_copies.archive_id for update;
