@@ -2,16 +2,14 @@
 import type { Store } from '../archive/stores/index.ts';
 import { sqlstateOf } from '../base/errors.ts';
 import type { PeriodicJob } from './periodic.ts';
+import { isTrue } from './upkeep.ts';
 
 const BATCH = 100;
 
 export const collectArchives = (stores: readonly Store[]): PeriodicJob => ({
   name: 'collect_archives',
   everyMs: 10 * 60_000,
-  async isDue(pool) {
-    const { rows } = await pool.query<{ due: boolean }>('select archive.needs_collection() as due');
-    return rows[0]?.due === true;
-  },
+  isDue: isTrue('archive.needs_collection()'),
   async run(pool, logger, signal) {
     await pool.query('select archive.collect_archives()');
     for (const store of stores) {

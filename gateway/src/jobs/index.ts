@@ -10,17 +10,12 @@ import {
 import type { Logger } from 'pino';
 import { sqlstateOf } from '../base/errors.ts';
 import type { Database } from '../database/index.ts';
-import { countWords } from './count-words.ts';
 import { deleteExpired } from './delete-expired.ts';
 import { dropLeavingModels } from './drop-leaving-models.ts';
 import { type EmbeddingJobOptions, embeddingJob } from './embedding-job.ts';
-import { makeCheckpoints } from './make-checkpoints.ts';
-import { makePartitions } from './make-partitions.ts';
 import { type PeriodicJob, startPeriodic } from './periodic.ts';
-import { refreshViews } from './refresh-views.ts';
-import { rollUpAccesses } from './roll-up-accesses.ts';
 import { keepRunning } from './runner.ts';
-import { sealAudit } from './seal-audit.ts';
+import { makeCheckpoints, upkeep } from './upkeep.ts';
 
 // Memories saved by SQL don't pass through the gateway, so the queue is also checked on a timer.
 const CHECK_EVERY_MS = 5_000;
@@ -82,12 +77,8 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   const { workerPool, jobPool } = database;
   const isEmbedded = database.engine === 'embedded';
   const periodicJobs: readonly PeriodicJob[] = [
-    makePartitions,
-    sealAudit,
-    rollUpAccesses,
+    ...upkeep,
     dropLeavingModels,
-    refreshViews,
-    countWords,
     ...(isEmbedded ? [makeCheckpoints] : []),
     ...(cleanupIntervalMs > 0 ? [deleteExpired(cleanupIntervalMs)] : []),
     ...otherJobs,
