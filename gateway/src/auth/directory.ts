@@ -89,23 +89,15 @@ function index(listing: Listing) {
   for (const key of listing.api_keys) {
     const hash = Buffer.from(key.hash, 'hex');
     const expiresAt = key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at);
-    const claims: Claims = {
-      caller: key.caller,
-      role: null,
-      tenantId: key.tenant_id,
+    const claims = {
+      ...claimsOf(key.caller, key.tenant_id),
       scopes: key.scopes,
       projects: key.projects,
       defaultProject: key.default_project,
-      inferredProject: null,
-      inferredBranch: null,
       orgId: key.org_id,
       userId: key.user_id,
       keyId: key.key_id,
       toolSets: key.tool_sets,
-      toolSet: null,
-      correlationId: null,
-      sessionId: null,
-      traceId: null,
     };
     keys.set(slot(hash), [...(keys.get(slot(hash)) ?? []), { hash, expiresAt, claims }]);
   }
