@@ -1,7 +1,7 @@
 // Audits GraphQL requests: one READ row for the rows that a request read from tables and functions, one DENIED row for a request
 // that was refused or failed. The operations (save, search …) and some functions write their own audit rows.
 
-import type { Response } from 'express';
+import type { Request as HttpRequest, Response } from 'express';
 import type { Logger } from 'pino';
 import { type DocumentNode, type FieldNode, GraphQLError } from 'postgraphile/graphql';
 import type { Refusals } from '../../audit/refusals.ts';
@@ -41,6 +41,7 @@ const unserved = (answer: Answer, { sqlstate = '', retryAfterSeconds }: Partial<
 export function createAudit({ database, refusals, logger, audited }: AuditOptions): {
   plugin: GraphileConfig.Plugin;
   recordAnswer: Edit;
+  askedOf: (request: HttpRequest) => Omit<Request, 'failed'> | undefined;
 } {
   const tables = new Map<string, string>();
   const keys = new Map<string, string>();
@@ -200,7 +201,7 @@ export function createAudit({ database, refusals, logger, audited }: AuditOption
     return refusal ? unserved(answer, refusal) : answer;
   };
 
-  return { plugin, recordAnswer };
+  return { plugin, recordAnswer, askedOf: (request) => executed.get(request) };
 }
 
 /** The column that identifies a row to its readers, who know their tenant: a row of a tenant's settings is named by the tenant. */
