@@ -87,18 +87,7 @@ export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDe
         readsDatabaseFirst,
         archiveId,
       ]);
-      const {
-        archive_id,
-        tenant_id,
-        content_hash,
-        schema_version,
-        connectors,
-        key_id,
-        wrapped_key,
-        blob,
-        creator,
-        source,
-      } = row!;
+      const { archive_id, tenant_id, schema_version, key_id, wrapped_key, creator, source } = row!;
       const place: Place = { tenantId: tenant_id, archiveId: archive_id, schemaVersion: schema_version };
       return note({ archiveId: archive_id }, query, async () => {
         // No store is asked before the key opened: a row that somebody else made with this hash tells nothing of its bytes.
@@ -107,9 +96,9 @@ export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDe
         if (!dataKey) throw new Unsound('key');
         return {
           archiveId: archive_id,
-          hash: content_hash,
-          connectors,
-          blob,
+          hash: row!.content_hash,
+          connectors: row!.connectors,
+          blob: row!.blob,
           writer: { creator, source },
           decrypt(bytes) {
             const document = decrypt(dataKey, bytes, place);
