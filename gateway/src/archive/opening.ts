@@ -48,27 +48,20 @@ export interface Opened {
   decrypt(blob: Buffer): string;
 }
 
-interface Opening {
-  /** The archive with this pointer, and with this id where one is given. */
-  open(pointer: string, archiveId: string | null, query: Query): Promise<Opened>;
-  /** Does the work, and records a problem in the audit log and the metrics. */
-  note<T>(opened: Pick<Opened, 'archiveId'>, query: Query, work: () => Promise<T>): Promise<T>;
-  /** Records a problem of one store, or of the whole archive. */
-  report(archiveId: string, problem: Problem, store: string | null, query: Query): Promise<void>;
-}
-
 interface OpeningDependencies {
   keys: () => MasterKey[];
   readsDatabaseFirst: boolean;
   onProblem: (problem: Problem) => void;
 }
 
-export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDependencies): Opening {
+export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDependencies) {
+  /** Records a problem of one store, or of the whole archive. */
   async function report(archiveId: string, problem: Problem, store: string | null, query: Query) {
     onProblem(problem);
     await query('select archive.note_verification($1, $2, $3)', [archiveId, problem, store]);
   }
 
+  /** Does the work, and records a problem in the audit log and the metrics. */
   async function note<T>({ archiveId }: Pick<Opened, 'archiveId'>, query: Query, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -81,7 +74,8 @@ export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDe
   return {
     report,
     note,
-    async open(pointer, archiveId, query) {
+    /** The archive with this pointer, and with this id where one is given. */
+    async open(pointer: string, archiveId: string | null, query: Query): Promise<Opened> {
       const [row] = await query<Row>('select * from archive.open_session_archive($1, $2, $3)', [
         pointer,
         readsDatabaseFirst,

@@ -32,14 +32,7 @@ export interface JobsOptions extends EmbeddingJobOptions {
   otherJobs?: readonly PeriodicJob[];
 }
 
-export interface Jobs {
-  /** Runs the embedding job soon, because a memory may have been queued. */
-  wake(): void;
-  /** Does all that is due now. True if nothing is left that will soon be due again. */
-  finish(): Promise<boolean>;
-  /** Abandons the jobs under way, and returns what they have leased. It may be called more than once. */
-  close(): Promise<void>;
-}
+export type Jobs = Awaited<ReturnType<typeof startJobs>>;
 
 /** Creates or upgrades the tables of graphile-worker, which l9_worker owns. */
 export async function openJobQueue(database: Database, logger?: WorkerLogger): Promise<WorkerUtils> {
@@ -72,7 +65,7 @@ function atMost(slots: number, run: Task): Task {
   };
 }
 
-export async function startJobs(database: Database, logger: Logger, options: JobsOptions): Promise<Jobs> {
+export async function startJobs(database: Database, logger: Logger, options: JobsOptions) {
   const { cleanupIntervalMs, models, otherJobs = [] } = options;
   const { workerPool, jobPool } = database;
   const isEmbedded = database.engine === 'embedded';
@@ -176,10 +169,12 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   };
   let stopping: Promise<void> | undefined;
   return {
+    /** Runs the embedding job soon, because a memory may have been queued. */
     wake() {
       clearTimeout(wakeTimer);
       wakeTimer = setTimeout(embedIfDue, WAKE_DELAY_MS);
     },
+    /** Does all that is due now. True if nothing is left that will soon be due again. */
     async finish() {
       periodic.checkAll();
       await periodic.settled();
@@ -188,6 +183,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
       while (running) await running;
       return !embedding.isPausing();
     },
+    /** Abandons the jobs under way, and returns what they have leased. It may be called more than once. */
     close() {
       stopping ??= stop();
       return stopping;
