@@ -104,7 +104,7 @@ export async function openModels(database: Database, config: EmbeddingConfig, co
     /** Reads again which models are in use. */
     refresh,
     /** Calls back when the models in use have changed. */
-    onChange: (callback: () => void) => void callbacks.push(callback),
+    onChange: (callback: () => void): void => void callbacks.push(callback),
     async close() {
       await stopListening();
       await reading.catch(() => {});

@@ -1,8 +1,7 @@
 // The background jobs of the chat model: they extract facts and write summaries for tenants that enabled this.
 import type { Logger } from 'pino';
 import { outagePause } from '../jobs/backoff.ts';
-import type { PeriodicJob } from '../jobs/periodic.ts';
-import { isTrue } from '../jobs/upkeep.ts';
+import { isTrue, type PeriodicJob } from '../jobs/periodic.ts';
 import type { Spending } from './budget.ts';
 import { ChatUnavailable } from './chat.ts';
 import { type ExtractOptions, extractPending } from './extract-pending.ts';

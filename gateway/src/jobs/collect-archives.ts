@@ -1,8 +1,7 @@
 // Deletes the bytes of deleted archives from stores outside the database, and what a crash in the middle of a store left.
 import type { Store } from '../archive/stores/index.ts';
 import { sqlstateOf } from '../base/errors.ts';
-import type { PeriodicJob } from './periodic.ts';
-import { isTrue } from './upkeep.ts';
+import { isTrue, type PeriodicJob } from './periodic.ts';
 
 const BATCH = 100;
 

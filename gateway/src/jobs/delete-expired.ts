@@ -1,7 +1,6 @@
 // Deletes expired memories, and tasks that ended long ago, in batches.
 import { recordingRuns } from './job-runs.ts';
-import type { PeriodicJob } from './periodic.ts';
-import { untilDone } from './upkeep.ts';
+import { type PeriodicJob, untilDone } from './periodic.ts';
 
 const BATCH = 1_000;
 

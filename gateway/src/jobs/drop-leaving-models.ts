@@ -2,8 +2,7 @@
 import type { Logger } from 'pino';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import type { WorkerPool } from '../database/index.ts';
-import type { PeriodicJob } from './periodic.ts';
-import { isTrue } from './upkeep.ts';
+import { isTrue, type PeriodicJob } from './periodic.ts';
 
 const EVERY_MS = 15_000;
 const BATCH = 1_000;

@@ -5,8 +5,8 @@ import type { Models } from '../embeddings/models.ts';
 import { outagePause } from './backoff.ts';
 import { type EmbedPendingOptions, embedPending, ModelUnavailable } from './embed-pending.ts';
 import { recordingRuns } from './job-runs.ts';
+import { isTrue } from './periodic.ts';
 import { statisticsKeeper } from './statistics.ts';
-import { isTrue } from './upkeep.ts';
 
 const OUTAGE_LAST_SECONDS = 60;
 

@@ -1,7 +1,6 @@
 // The periodic jobs that call SQL functions and do nothing else.
-import type pg from 'pg';
 import { withJobRun } from './job-runs.ts';
-import type { PeriodicJob } from './periodic.ts';
+import { asks, isTrue, type PeriodicJob, untilDone } from './periodic.ts';
 
 const MONTHS_AHEAD = 13;
 const PARTITIONED = ['public.audit_log', 'importance.memory_access_log'];
@@ -9,26 +8,6 @@ const PARTITIONED = ['public.audit_log', 'importance.memory_access_log'];
 const AUDIENCES_AT_ONCE = 1;
 const CHECKPOINT_AFTER_BYTES = 32 * 1024 * 1024;
 const REFRESH_AFTER_SECONDS = 24 * 60 * 60;
-
-/** Asks for one value. */
-const asks =
-  (sql: string, values: unknown[] = []) =>
-  async (pool: pg.Pool): Promise<unknown> =>
-    (await pool.query<{ value: unknown }>(`select (${sql}) as value`, values)).rows[0]?.value;
-
-/** Whether this is true. */
-export const isTrue =
-  (sql: string, values: unknown[] = []) =>
-  async (pool: pg.Pool): Promise<boolean> =>
-    (await asks(sql, values)(pool)) === true;
-
-/** Calls a function, each time in a transaction of its own, until it says that it did less than it might have done. */
-export const untilDone =
-  (sql: string, most = 1): PeriodicJob['run'] =>
-  async (pool, _logger, signal) => {
-    const call = asks(sql);
-    while (!signal.aborted) if (Number((await call(pool)) ?? 0) < most) return;
-  };
 
 /** Creates monthly partitions in advance, so that no row has to go to the default partition. */
 const makePartitions: PeriodicJob = {
