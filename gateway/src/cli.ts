@@ -11,6 +11,20 @@ const list = (value: string) =>
 
 const collect = (value: string, before: string[]) => [...before, value];
 
+/** The options of a command that asks a server through its GraphQL API. */
+const asking = (command: Command, who = 'the caller', caller = 'C') =>
+  command
+    .option('--url <url>', 'URL of the server; default: the server of this home folder')
+    .option('--caller <name>', who, caller)
+    .option('--token <jwt>', 'use this token instead of signing one for the caller');
+
+/** Loads what runs a command, which returns the exit code. */
+const run =
+  <Given extends unknown[]>(load: () => Promise<(env: NodeJS.ProcessEnv, ...given: Given) => Promise<number>>) =>
+  async (...given: Given) => {
+    process.exitCode = await (await load())(process.env, ...given);
+  };
+
 const program = new Command('l9-memory')
   .description('Long-term memory for AI agents, in Postgres.')
   .version(version)
@@ -70,190 +84,142 @@ program
     process.exitCode = await psql(process.env, args, caller);
   });
 
-program
-  .command('import')
-  .description('save memories from files through the GraphQL API')
-  .argument(
-    '<files...>',
-    'JSON lines or a JSON array of the fields of save_memory, a table (CSV), or what mem0, ChatGPT or server-memory export; - for stdin',
-  )
-  .option('--from <format>', 'memories, mem0, chatgpt, server-memory or csv; default: what the file looks like')
-  .option('--encoding <name>', 'utf-8 (the default), latin1 or utf-16')
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'the caller that saves the memories', 'C')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+asking(
+  program
+    .command('import')
+    .description('save memories from files through the GraphQL API')
+    .argument(
+      '<files...>',
+      'JSON lines or a JSON array of the fields of save_memory, a table (CSV), or what mem0, ChatGPT or server-memory export; - for stdin',
+    )
+    .option('--from <format>', 'memories, mem0, chatgpt, server-memory or csv; default: what the file looks like')
+    .option('--encoding <name>', 'utf-8 (the default), latin1 or utf-16'),
+  'the caller that saves the memories',
+)
   .option('--scope <scope>', 'scope of objects without one')
   .option('--project <id>', 'project of objects without one')
   .option('--branch <name>', 'branch of objects without one; default: every branch')
   .option('--kind <kind>', 'kind of objects without one')
   .option('--wait', 'wait until all memories have vectors')
-  .action(async (files: string[], options) => {
-    const { importFiles } = await import('./commands/import.ts');
-    process.exitCode = await importFiles(process.env, files, options);
-  });
+  .action(run(async () => (await import('./commands/import.ts')).importFiles));
 
-program
-  .command('ingest')
-  .description('store the Markdown files of folders as documents in sections; again: only what changed')
-  .argument('<paths...>', 'folders, or single files')
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'the caller that stores the documents', 'C')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
+asking(
+  program
+    .command('ingest')
+    .description('store the Markdown files of folders as documents in sections; again: only what changed')
+    .argument('<paths...>', 'folders, or single files'),
+  'the caller that stores the documents',
+)
   .option('--scope <scope>', 'scope of the documents; default: developer')
   .option('--project <id>', 'project of the documents; default: that of the working copy')
   .option('--branch <name>', 'branch of the documents; default: that of the working copy, else every branch')
   .option('--tags <list>', 'labels of the documents', list)
   .option('--watch', 'go on and store what changes')
   .option('--prune', 'delete the documents (with these tags) whose file in one of the folders is gone')
-  .action(async (paths: string[], options) => {
-    const { ingest } = await import('./commands/ingest.ts');
-    process.exitCode = await ingest(process.env, paths, options);
-  });
+  .action(run(async () => (await import('./commands/ingest.ts')).ingest));
 
-program
-  .command('scan')
-  .description(
-    'look for secrets in what is already stored; prints ids and patterns, never texts; exit code 1 if there are any',
-  )
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'an admin', 'L')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
-  .action(async (options) => {
-    const { scan } = await import('./commands/scan.ts');
-    process.exitCode = await scan(process.env, options);
-  });
+asking(
+  program
+    .command('scan')
+    .description(
+      'look for secrets in what is already stored; prints ids and patterns, never texts; exit code 1 if there are any',
+    ),
+  'an admin',
+  'L',
+).action(run(async () => (await import('./commands/scan.ts')).scan));
 
 const audit = program.command('audit').description('check and export the audit log');
-audit
-  .command('verify')
-  .description('check the audit log against its seals; exit code 1 if rows were altered, removed or added')
-  .option('--from <time>', 'only seals that cover this time and later')
-  .option('--to <time>', 'only seals that cover the time before this')
-  .option('--head <hash>', 'a head printed by an earlier run, which must still be in the chain')
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'an admin', 'L')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
-  .action(async (options) => {
-    const { verify } = await import('./commands/audit.ts');
-    process.exitCode = await verify(process.env, options);
-  });
-audit
-  .command('export')
-  .description('write the audit log as JSON lines, in order of time')
-  .option('--from <time>', 'rows of this time and later')
-  .option('--to <time>', 'rows before this time; default: now')
-  .option('--output <file>', 'output file; default: standard output')
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'an admin', 'L')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
-  .action(async (options) => {
-    const { exportLines } = await import('./commands/audit.ts');
-    process.exitCode = await exportLines(process.env, options);
-  });
+asking(
+  audit
+    .command('verify')
+    .description('check the audit log against its seals; exit code 1 if rows were altered, removed or added')
+    .option('--from <time>', 'only seals that cover this time and later')
+    .option('--to <time>', 'only seals that cover the time before this')
+    .option('--head <hash>', 'a head printed by an earlier run, which must still be in the chain'),
+  'an admin',
+  'L',
+).action(run(async () => (await import('./commands/audit.ts')).verify));
+asking(
+  audit
+    .command('export')
+    .description('write the audit log as JSON lines, in order of time')
+    .option('--from <time>', 'rows of this time and later')
+    .option('--to <time>', 'rows before this time; default: now')
+    .option('--output <file>', 'output file; default: standard output'),
+  'an admin',
+  'L',
+).action(run(async () => (await import('./commands/audit.ts')).exportLines));
 
 const archive = program.command('archive').description('keep sessions of agents for good');
-archive
-  .command('add')
-  .description('archive sessions of Claude Code, Codex, cm, or plain files of JSON, as one of their own scopes')
-  .argument('[files...]', 'the files of sessions')
-  .option('--session <id>', 'the session of Claude Code, Codex or cm with this id, instead of files')
-  .option('--session-id <id>', 'the id of the session in the file, if not the one that stands in it')
-  .option('--from <format>', 'claude-code, codex, cm, json or jsonl; default: what the file looks like')
-  .option('--tags <list>', 'labels', list)
-  .option('--project <id>', 'the project; default: the Git working copy of this folder')
-  .option('--scope <scope>', 'who can see it; default: the narrowest scope of the caller')
-  .option('--redact', 'replace what looks like a secret, instead of refusing the session')
-  .option('--start', 'start a server if none runs')
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'the caller', 'C')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
-  .action(async (files: string[], options) => {
-    const { add } = await import('./commands/archive/add.ts');
-    process.exitCode = await add(process.env, files, options);
-  });
-archive
-  .command('hook')
-  .description('archive a session of Claude Code in the background; reads the JSON of its SessionEnd hook')
-  .option('--tags <list>', 'labels', list)
-  .option('--project <id>', 'the project; default: the Git working copy of the session')
-  .option('--scope <scope>', 'who can see it; default: the narrowest scope of the caller')
-  .option('--redact', 'replace what looks like a secret, instead of refusing the session')
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'the caller', 'C')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
-  .action(async (options) => {
-    const { hook } = await import('./commands/archive/hook.ts');
-    process.exitCode = await hook(process.env, options);
-  });
-archive
-  .command('list')
-  .description('list archived sessions, the best match or the newest first')
-  .argument('[query]', 'words to look for')
-  .option('--tags <list>', 'only with these tags', list)
-  .option('--since <time>', 'only sessions that ended (or else began, or else were archived) at this time or later')
-  .option('--until <time>', 'only sessions before this time')
-  .option('--limit <number>', 'at most so many', '20')
-  .option('--json', 'print a line of JSON for each')
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'the caller', 'C')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
-  .action(async (query: string | undefined, options) => {
-    const read = await import('./commands/archive/read.ts');
-    process.exitCode = await read.list(process.env, query, options);
-  });
-archive
-  .command('get')
-  .description('print an archived session as JSON, after its bytes were checked')
-  .argument('<pointer>', 'cascade:// and 64 hexadecimal digits')
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'the caller', 'C')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
-  .action(async (pointer: string, options) => {
-    const { get } = await import('./commands/archive/read.ts');
-    process.exitCode = await get(process.env, pointer, options);
-  });
-archive
-  .command('verify')
-  .description(
-    'check hash and tag of archives in every store, and write missing and bad copies again; exit code 1 if a problem stays',
-  )
-  .argument('[pointer]', 'only this archive')
-  .option('--all', 'all archives that the caller can read')
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'the caller', 'C')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
-  .action(async (pointer: string | undefined, options) => {
-    const { verify } = await import('./commands/archive/read.ts');
-    process.exitCode = await verify(process.env, pointer, options);
-  });
-archive
-  .command('rotate')
-  .description(
-    'wrap the keys of all archives of the tenant (as an operator: of all tenants) with the first master key; stored bytes stay as they are',
-  )
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'an admin or an operator', 'L')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
-  .action(async (options) => {
-    const { rotate } = await import('./commands/archive/read.ts');
-    process.exitCode = await rotate(process.env, options);
-  });
-archive
-  .command('cost')
-  .description('estimate what it costs to store so many bytes, from the prices that the tenant set')
-  .argument('<size>', 'a number of bytes, a file, or the pointer of an archive')
-  .option('--redundancy <number>', 'how many copies are kept; default: 1, or as the archive is stored')
-  .option(
-    '--connector <name>',
-    'the kind of store: postgres, file, s3, http; default: postgres, or as the archive is stored',
-  )
-  .option('--url <url>', 'URL of the server; default: the server of this home folder')
-  .option('--caller <name>', 'the caller', 'C')
-  .option('--token <jwt>', 'use this token instead of signing one for the caller')
-  .action(async (size: string, options) => {
-    const { cost } = await import('./commands/archive/cost.ts');
-    process.exitCode = await cost(process.env, size, options);
-  });
+asking(
+  archive
+    .command('add')
+    .description('archive sessions of Claude Code, Codex, cm, or plain files of JSON, as one of their own scopes')
+    .argument('[files...]', 'the files of sessions')
+    .option('--session <id>', 'the session of Claude Code, Codex or cm with this id, instead of files')
+    .option('--session-id <id>', 'the id of the session in the file, if not the one that stands in it')
+    .option('--from <format>', 'claude-code, codex, cm, json or jsonl; default: what the file looks like')
+    .option('--tags <list>', 'labels', list)
+    .option('--project <id>', 'the project; default: the Git working copy of this folder')
+    .option('--scope <scope>', 'who can see it; default: the narrowest scope of the caller')
+    .option('--redact', 'replace what looks like a secret, instead of refusing the session')
+    .option('--start', 'start a server if none runs'),
+).action(run(async () => (await import('./commands/archive/add.ts')).add));
+asking(
+  archive
+    .command('hook')
+    .description('archive a session of Claude Code in the background; reads the JSON of its SessionEnd hook')
+    .option('--tags <list>', 'labels', list)
+    .option('--project <id>', 'the project; default: the Git working copy of the session')
+    .option('--scope <scope>', 'who can see it; default: the narrowest scope of the caller')
+    .option('--redact', 'replace what looks like a secret, instead of refusing the session'),
+).action(run(async () => (await import('./commands/archive/hook.ts')).hook));
+asking(
+  archive
+    .command('list')
+    .description('list archived sessions, the best match or the newest first')
+    .argument('[query]', 'words to look for')
+    .option('--tags <list>', 'only with these tags', list)
+    .option('--since <time>', 'only sessions that ended (or else began, or else were archived) at this time or later')
+    .option('--until <time>', 'only sessions before this time')
+    .option('--limit <number>', 'at most so many', '20')
+    .option('--json', 'print a line of JSON for each'),
+).action(run(async () => (await import('./commands/archive/read.ts')).list));
+asking(
+  archive
+    .command('get')
+    .description('print an archived session as JSON, after its bytes were checked')
+    .argument('<pointer>', 'cascade:// and 64 hexadecimal digits'),
+).action(run(async () => (await import('./commands/archive/read.ts')).get));
+asking(
+  archive
+    .command('verify')
+    .description(
+      'check hash and tag of archives in every store, and write missing and bad copies again; exit code 1 if a problem stays',
+    )
+    .argument('[pointer]', 'only this archive')
+    .option('--all', 'all archives that the caller can read'),
+).action(run(async () => (await import('./commands/archive/read.ts')).verify));
+asking(
+  archive
+    .command('rotate')
+    .description(
+      'wrap the keys of all archives of the tenant (as an operator: of all tenants) with the first master key; stored bytes stay as they are',
+    ),
+  'an admin or an operator',
+  'L',
+).action(run(async () => (await import('./commands/archive/read.ts')).rotate));
+asking(
+  archive
+    .command('cost')
+    .description('estimate what it costs to store so many bytes, from the prices that the tenant set')
+    .argument('<size>', 'a number of bytes, a file, or the pointer of an archive')
+    .option('--redundancy <number>', 'how many copies are kept; default: 1, or as the archive is stored')
+    .option(
+      '--connector <name>',
+      'the kind of store: postgres, file, s3, http; default: postgres, or as the archive is stored',
+    ),
+).action(run(async () => (await import('./commands/archive/cost.ts')).cost));
 
 program
   .command('migrate-legacy')
@@ -277,10 +243,7 @@ program
   .option('--drop', 'drop the old schema if every row in it is accounted for')
   .option('--skip <reasons>', 'with --drop: also drop rows that were not moved for these reasons', list)
   .option('--json', 'print the report as JSON')
-  .action(async (options) => {
-    const { migrateLegacy } = await import('../../tools/migrate-legacy/index.ts');
-    process.exitCode = await migrateLegacy(process.env, options);
-  });
+  .action(run(async () => (await import('../../tools/migrate-legacy/index.ts')).migrateLegacy));
 
 program
   .command('reembed')
@@ -289,10 +252,7 @@ program
   .option('--dimensions <number>', 'dimensions of the new model; default: EMBEDDING_DIMENSIONS')
   .option('--allow-missing <number>', 'switch even if this many memories have no vector of the new model', '0')
   .option('--abandon', 'cancel the change in progress')
-  .action(async (options) => {
-    const { reembed } = await import('./commands/reembed.ts');
-    process.exitCode = await reembed(process.env, options);
-  });
+  .action(run(async () => (await import('./commands/reembed.ts')).reembed));
 
 const db = program.command('db').description('set up the database');
 db.command('setup')
@@ -303,17 +263,11 @@ db.command('setup')
   )
   .option('--database <name>', 'the database', 'l9_memory')
   .option('--adopt', 'also set up a database that has tables of another application')
-  .action(async (options) => {
-    const { setup } = await import('./commands/db-setup.ts');
-    process.exitCode = await setup(process.env, options);
-  });
+  .action(run(async () => (await import('./commands/db-setup.ts')).setup));
 db.command('platform-admin')
   .description('create the first operator, who administers every tenant; operators can create further ones')
   .requiredOption('--caller <name>', 'the name of the new operator')
-  .action(async (options) => {
-    const { platformAdmin } = await import('./commands/platform-admin.ts');
-    process.exitCode = await platformAdmin(process.env, options);
-  });
+  .action(run(async () => (await import('./commands/platform-admin.ts')).platformAdmin));
 
 try {
   await program.parseAsync();

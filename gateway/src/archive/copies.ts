@@ -12,16 +12,9 @@ export interface Copy {
   state: 'good' | Damage | 'unavailable';
 }
 
-export interface Copies {
-  /** The first good copy. It is written into the stores that the archive names and whose copy is missing or bad. */
-  fetch(opened: Opened, query: Query): Promise<Buffer>;
-  /** Reads every copy. `blob` is a good one; throws Unsound, or the failure of a store, if there is none. */
-  check(opened: Opened, query: Query): Promise<{ blob: Buffer; copies: Copy[] }>;
-  /** Writes a copy and reads it back. */
-  write(store: Store, opened: Opened, blob: Buffer, query: Query): Promise<boolean>;
-}
+export type Copies = ReturnType<typeof createCopies>;
 
-export function createCopies(stores: readonly Store[], logger: Logger): Copies {
+export function createCopies(stores: readonly Store[], logger: Logger) {
   /** After a move the stores that the archive names may be gone, and others have its bytes. */
   const inOrder = ({ connectors }: Opened) => [
     ...stores.filter(({ name }) => connectors.includes(name)),
@@ -34,6 +27,7 @@ export function createCopies(stores: readonly Store[], logger: Logger): Copies {
     return hashOf(blob).equals(opened.hash) ? blob : 'hash';
   }
 
+  /** Writes a copy and reads it back. */
   async function write(store: Store, opened: Opened, blob: Buffer, query: Query): Promise<boolean> {
     try {
       await store.put(opened, blob, query);
@@ -56,7 +50,8 @@ export function createCopies(stores: readonly Store[], logger: Logger): Copies {
 
   return {
     write,
-    async fetch(opened, query) {
+    /** The first good copy. It is written into the stores that the archive names and whose copy is missing or bad. */
+    async fetch(opened: Opened, query: Query): Promise<Buffer> {
       const states: Copy['state'][] = [];
       const damaged: Store[] = [];
       let failure: unknown;
@@ -76,7 +71,8 @@ export function createCopies(stores: readonly Store[], logger: Logger): Copies {
       return giveUp(states, failure);
     },
 
-    async check(opened, query) {
+    /** Reads every copy. `blob` is a good one; throws Unsound, or the failure of a store, if there is none. */
+    async check(opened: Opened, query: Query): Promise<{ blob: Buffer; copies: Copy[] }> {
       const copies: Copy[] = [];
       let blob: Buffer | null = null;
       let failure: unknown;

@@ -48,27 +48,20 @@ export interface Opened {
   decrypt(blob: Buffer): string;
 }
 
-interface Opening {
-  /** The archive with this pointer, and with this id where one is given. */
-  open(pointer: string, archiveId: string | null, query: Query): Promise<Opened>;
-  /** Does the work, and records a problem in the audit log and the metrics. */
-  note<T>(opened: Pick<Opened, 'archiveId'>, query: Query, work: () => Promise<T>): Promise<T>;
-  /** Records a problem of one store, or of the whole archive. */
-  report(archiveId: string, problem: Problem, store: string | null, query: Query): Promise<void>;
-}
-
 interface OpeningDependencies {
   keys: () => MasterKey[];
   readsDatabaseFirst: boolean;
   onProblem: (problem: Problem) => void;
 }
 
-export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDependencies): Opening {
+export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDependencies) {
+  /** Records a problem of one store, or of the whole archive. */
   async function report(archiveId: string, problem: Problem, store: string | null, query: Query) {
     onProblem(problem);
     await query('select archive.note_verification($1, $2, $3)', [archiveId, problem, store]);
   }
 
+  /** Does the work, and records a problem in the audit log and the metrics. */
   async function note<T>({ archiveId }: Pick<Opened, 'archiveId'>, query: Query, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -81,24 +74,14 @@ export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDe
   return {
     report,
     note,
-    async open(pointer, archiveId, query) {
+    /** The archive with this pointer, and with this id where one is given. */
+    async open(pointer: string, archiveId: string | null, query: Query): Promise<Opened> {
       const [row] = await query<Row>('select * from archive.open_session_archive($1, $2, $3)', [
         pointer,
         readsDatabaseFirst,
         archiveId,
       ]);
-      const {
-        archive_id,
-        tenant_id,
-        content_hash,
-        schema_version,
-        connectors,
-        key_id,
-        wrapped_key,
-        blob,
-        creator,
-        source,
-      } = row!;
+      const { archive_id, tenant_id, schema_version, key_id, wrapped_key, creator, source } = row!;
       const place: Place = { tenantId: tenant_id, archiveId: archive_id, schemaVersion: schema_version };
       return note({ archiveId: archive_id }, query, async () => {
         // No store is asked before the key opened: a row that somebody else made with this hash tells nothing of its bytes.
@@ -107,9 +90,9 @@ export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDe
         if (!dataKey) throw new Unsound('key');
         return {
           archiveId: archive_id,
-          hash: content_hash,
-          connectors,
-          blob,
+          hash: row!.content_hash,
+          connectors: row!.connectors,
+          blob: row!.blob,
           writer: { creator, source },
           decrypt(bytes) {
             const document = decrypt(dataKey, bytes, place);

@@ -11,7 +11,7 @@ import { createRecordReader, type RecordReader } from './records.ts';
 import type { Fields, Format, Recording, Session, Source } from './session.ts';
 import { endedWell, summaryOf } from './summary.ts';
 
-export const MAX_FILE_BYTES = 64 * 1024 * 1024;
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
 /** So many records are compared with every format, the most particular first; after them the first record that one recognises decides. */
 const LOOK_AT = 20;
 
@@ -26,14 +26,12 @@ export interface ReadOptions {
 const invalid = (reason: string) => new KnownError('L9VAL', `session: ${reason}`, 'session');
 
 /** Reads a file of this machine. */
-export async function readSessionFile(path: string, options: ReadOptions = {}): Promise<Session> {
-  const file = open(path);
-  return readSession(
-    decodeByMark(chunksOf(file)),
-    { ...options, sessionId: options.sessionId ?? idOfFile(path) },
-    options.sessionId,
-  );
-}
+export const readSessionFile = async (path: string, options: ReadOptions = {}): Promise<Session> =>
+  readSession(decodeByMark(chunksOf(open(path))), options, idOfFile(path));
+
+/** Reads a document that a caller gave, or what a command printed. */
+export const readSessionText = async (text: string, options: ReadOptions = {}): Promise<Session> =>
+  readSession([text], options, null);
 
 function open(path: string): OpenFile {
   let file: OpenFile;
@@ -49,28 +47,18 @@ function open(path: string): OpenFile {
   return file;
 }
 
-/** Reads a document that a caller gave, or what a command printed. */
-export async function readSessionText(text: string, options: ReadOptions = {}): Promise<Session> {
-  return readSession([text], options, options.sessionId);
-}
-
-export async function readSessionDocument(document: Fields, options: ReadOptions = {}): Promise<Session> {
-  return readRecords(createRecordReader([JSON.stringify(document)]), options, options.sessionId);
-}
-
 /** The name of a file without its end; of a session of Codex only the uuid in it. */
 function idOfFile(path: string): string {
   const name = basename(path).replace(/\.[^.]*$/, '');
   return /^rollout-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(name)?.[1] ?? name;
 }
 
-const readSession = (
+async function readSession(
   chunks: AsyncIterable<string> | Iterable<string>,
   options: ReadOptions,
-  wantedId: string | undefined,
-): Promise<Session> => readRecords(createRecordReader(chunks), options, wantedId);
-
-async function readRecords(reader: RecordReader, options: ReadOptions, wantedId: string | undefined): Promise<Session> {
+  fallbackId: string | null,
+): Promise<Session> {
+  const reader = createRecordReader(chunks);
   const times = createTimeReader();
   const { format, records } = options.from
     ? { format: formatNamed(options.from), records: reader.records() }
@@ -82,7 +70,7 @@ async function readRecords(reader: RecordReader, options: ReadOptions, wantedId:
     ...(skipped > 0 ? [`${skipped === 1 ? '1 line was' : `${skipped} lines were`} skipped: no JSON object`] : []),
     ...times.notices(),
   ];
-  return makeStorable({ ...toSession(recording, options, wantedId), ...(notices.length > 0 && { notices }) });
+  return makeStorable({ ...toSession(recording, options, fallbackId), ...(notices.length > 0 && { notices }) });
 }
 
 function requireRecord(reader: RecordReader): void {
@@ -105,11 +93,11 @@ async function recognise(reader: RecordReader): Promise<{ format: Format; record
   }
 }
 
-function toSession(recording: Recording, options: ReadOptions, wantedId: string | undefined): Session {
+function toSession(recording: Recording, options: ReadOptions, fallbackId: string | null): Session {
   const { messages, summary } = recording;
   if (messages.length === 0 && !summary)
     throw invalid(`${options.from ? `read as ${options.from}, ` : ''}it holds no message and no summary`);
-  const session_id = wantedId ?? recording.sessionId ?? options.sessionId;
+  const session_id = options.sessionId ?? recording.sessionId ?? fallbackId;
   if (!session_id) throw invalid('session_id is missing');
   return {
     session_id,

@@ -84,6 +84,14 @@ export function textOfContent(content: unknown): string {
   return parts.filter(Boolean).join('\n');
 }
 
+/** A call of a tool whose answer is not known yet. */
+export const openCall = (name: unknown, input: unknown): ToolCall => ({
+  name: textOf(name) ?? 'unknown',
+  input: input ?? null,
+  output: null,
+  success: null,
+});
+
 /** Collects messages and joins each result of a tool to its call, however far apart they stand. */
 export function collectMessages() {
   const messages: Message[] = [];

@@ -16,10 +16,7 @@ export interface Denial {
   claimed: { tenantId: string; caller: string } | null;
 }
 
-export interface Denials {
-  record(denial: Denial): void;
-  close(): Promise<void>;
-}
+export type Denials = ReturnType<typeof createDenials>;
 
 // Limits the rows per minute, so that guessing keys from many addresses cannot fill the disk.
 const MAX_KINDS = 200;
@@ -28,7 +25,7 @@ const MAX_KINDS = 200;
  * Audits requests that were denied, or came too often, before they reached an API. The first of a kind gets its row at once. Equal ones of the
  * same minute share one row with their count, so that repeated attempts cannot flood the audit log.
  */
-export function createDenials({ workerPool }: Database, logger: Logger): Denials {
+export function createDenials({ workerPool }: Database, logger: Logger) {
   const onLost = ({ sqlstate, api }: Denial, times: number, error: unknown) =>
     logger.error({ sqlstate: sqlstateOf(error), denial: sqlstate, api, times }, 'could not audit a denied request');
   const repeats = createRepeats<Denial>({
@@ -53,7 +50,7 @@ export function createDenials({ workerPool }: Database, logger: Logger): Denials
     maxKinds: MAX_KINDS,
   });
   return {
-    record: (denial) => void repeats.add(denial).catch((error: unknown) => onLost(denial, 1, error)),
+    record: (denial: Denial): void => void repeats.add(denial).catch((error: unknown) => onLost(denial, 1, error)),
     close: repeats.close,
   };
 }

@@ -18,10 +18,7 @@ export interface Refused {
   requestId: string | undefined;
 }
 
-export interface RefusalLog {
-  add(refused: Refused): void;
-  close(): Promise<void>;
-}
+export type RefusalLog = ReturnType<typeof createRefusalLog>;
 
 /** Errors that are the server's fault. Being busy is not one. */
 const isFailure = ({ error }: Refused) => error !== null && error.httpStatus >= 500 && error.code !== 'BUSY';
@@ -42,7 +39,7 @@ function write(logger: Logger, refused: Refused, times: number) {
   else logger.warn(line, `${what} ${isOne ? 'was' : 'were'} refused`);
 }
 
-export function createRefusalLog(logger: Logger): RefusalLog {
+export function createRefusalLog(logger: Logger) {
   const repeats = createRepeats<Refused>({
     kindOf: ({ called, isInPart, error, status }) => JSON.stringify([called, isInPart, error?.code, status]),
     groupOf: () => 'all',
@@ -56,7 +53,7 @@ export function createRefusalLog(logger: Logger): RefusalLog {
     everyMs: EVERY_MS,
   });
   return {
-    add(refused) {
+    add(refused: Refused): void {
       // A masked error is in the log already, under the id that its caller got.
       if (refused.error?.code !== 'INTERNAL') void repeats.add(refused);
     },

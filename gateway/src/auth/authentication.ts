@@ -22,12 +22,7 @@ const isSame = (key: string, expected: string | null) =>
 /** A JWT has three parts, of which the first is a JSON object in Base64. A key that is configured so would have to be a token. */
 const looksLikeToken = (secret: string) => /^eyJ[\w-]*\.[\w-]*\.[\w-]*/.test(secret);
 
-export interface Authentication {
-  /** `usual` is what a secret is called in the error that is neither. */
-  identify(request: Request, usual?: 'key' | 'token'): Promise<Identity>;
-  /** Accepts METRICS_KEY and the keys of admins. */
-  asMonitor(request: Request): Promise<void>;
-}
+export type Authentication = ReturnType<typeof createAuthentication>;
 
 export interface AuthenticationOptions {
   verifyKey: KeyVerifier;
@@ -40,12 +35,7 @@ export interface AuthenticationOptions {
  * A key or token that was accepted from an address before is not limited there, so that one client with a wrong key does not
  * lock out the others behind the same address.
  */
-export function createAuthentication({
-  verifyKey,
-  verifyToken,
-  rateLimits,
-  metricsKey,
-}: AuthenticationOptions): Authentication {
+export function createAuthentication({ verifyKey, verifyToken, rateLimits, metricsKey }: AuthenticationOptions) {
   const accepted = new LRUCache<string, true>({ max: REMEMBERED, ttl: REMEMBERED_FOR_MS });
 
   async function verify<Accepted>(
@@ -78,7 +68,8 @@ export function createAuthentication({
   };
 
   return {
-    async identify(request, usual = 'key') {
+    /** `usual` is what a secret is called in the error that is neither. */
+    async identify(request: Request, usual: 'key' | 'token' = 'key'): Promise<Identity> {
       const secret = keyOf(request);
       const verifier = async () => {
         if (looksLikeToken(secret)) return verifyToken(secret);
@@ -92,7 +83,8 @@ export function createAuthentication({
       };
       return withHeaders(await verify(request, secret, verifier), request.headers);
     },
-    async asMonitor(request) {
+    /** Accepts METRICS_KEY and the keys of admins. */
+    async asMonitor(request: Request) {
       const key = keyOf(request);
       const roleOf = () => (isSame(key, metricsKey) ? MONITOR : verifyKey(key).role);
       const role = await verify(request, key, roleOf, rateLimits.countMonitorAttempt);

@@ -31,16 +31,7 @@ export const claimsOf = (caller: string, tenantId: string): Claims => ({
 });
 
 /** An in-memory copy of the actors, scopes and keys in the database, so that unknown callers cost no database call. */
-export interface Directory {
-  /** The identity of these claims, with the role of the actor. Throws L9AUT with the name of an invalid claim. */
-  admit(claims: Claims): Identity;
-  /** The claims of the API key with this SHA-256, or null. */
-  findKey(hash: Buffer): Claims | null;
-  /** How many calls a minute are admitted from each key of the actor, and from the whole tenant. */
-  limitsOf(identity: Identity): { key: CallLimits; tenant: CallLimits };
-  refresh(): Promise<void>;
-  close(): Promise<void>;
-}
+export type Directory = Awaited<ReturnType<typeof openDirectory>>;
 
 interface Limited {
   tenant_id: string;
@@ -89,23 +80,15 @@ function index(listing: Listing) {
   for (const key of listing.api_keys) {
     const hash = Buffer.from(key.hash, 'hex');
     const expiresAt = key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at);
-    const claims: Claims = {
-      caller: key.caller,
-      role: null,
-      tenantId: key.tenant_id,
+    const claims = {
+      ...claimsOf(key.caller, key.tenant_id),
       scopes: key.scopes,
       projects: key.projects,
       defaultProject: key.default_project,
-      inferredProject: null,
-      inferredBranch: null,
       orgId: key.org_id,
       userId: key.user_id,
       keyId: key.key_id,
       toolSets: key.tool_sets,
-      toolSet: null,
-      correlationId: null,
-      sessionId: null,
-      traceId: null,
     };
     keys.set(slot(hash), [...(keys.get(slot(hash)) ?? []), { hash, expiresAt, claims }]);
   }
@@ -131,7 +114,7 @@ function denied({ tenantId, caller }: Claims, field: string, reason: string): Kn
  * Loads the directory, and reloads it when the database notifies a change. A stale copy is safe: the database checks the
  * claims again in every transaction.
  */
-export async function openDirectory(database: Database, logger: Logger): Promise<Directory> {
+export async function openDirectory(database: Database, logger: Logger) {
   let current: ReturnType<typeof index>;
   let reading: Promise<void> | null = null;
   let isStale = false;
@@ -180,7 +163,8 @@ export async function openDirectory(database: Database, logger: Logger): Promise
   }, REFRESH_MS).unref();
 
   return {
-    admit(claims) {
+    /** The identity of these claims, with the role of the actor. Throws L9AUT with the name of an invalid claim. */
+    admit(claims: Claims): Identity {
       const { tenantId, caller, orgId, userId } = claims;
       const role = current.roles.get(join(tenantId, caller));
       if (!role) throw denied(claims, 'caller', 'not a known caller of this tenant');
@@ -197,11 +181,13 @@ export async function openDirectory(database: Database, logger: Logger): Promise
         throw denied(claims, 'user_id', 'not a user of this org');
       return { ...claims, role, orgName: org?.name ?? null };
     },
-    findKey(hash) {
+    /** The claims of the API key with this SHA-256, or null. */
+    findKey(hash: Buffer): Claims | null {
       const key = current.keys.get(slot(hash))?.find((candidate) => timingSafeEqual(candidate.hash, hash));
       return key && key.expiresAt > Date.now() ? key.claims : null;
     },
-    limitsOf: ({ tenantId, caller }) => ({
+    /** How many calls a minute are admitted from each key of the actor, and from the whole tenant. */
+    limitsOf: ({ tenantId, caller }: Identity) => ({
       key: current.limits.get(join(tenantId, caller)) ?? NONE,
       tenant: current.limitsOfTenants.get(tenantId) ?? NONE,
     }),

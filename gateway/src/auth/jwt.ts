@@ -2,7 +2,7 @@ import { createRemoteJWKSet, errors, type JWTHeaderParameters, jwtVerify, SignJW
 import { z } from 'zod';
 import { KnownError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
-import type { Directory } from './directory.ts';
+import { claimsOf, type Directory } from './directory.ts';
 import { DEFAULT_TENANT, type Identity } from './identity.ts';
 
 const text = (limit: number) =>
@@ -87,19 +87,13 @@ export function tokenVerifier(config: Config, keys: () => SigningKeys, directory
     }
     const given = parsed.data;
     return directory.admit({
-      caller: given.caller,
+      ...claimsOf(given.caller, given.tenant_id.toLowerCase()),
       role: given.role ?? null,
-      tenantId: given.tenant_id.toLowerCase(),
       scopes: given.scopes,
       projects: given.projects,
       defaultProject: given.default_project ?? null,
-      inferredProject: null,
-      inferredBranch: null,
       orgId: given.org_id?.toLowerCase() ?? null,
       userId: given.user_id?.toLowerCase() ?? null,
-      keyId: null,
-      toolSets: null,
-      toolSet: null,
       correlationId: given.correlation_id ?? null,
       sessionId: given.session_id ?? null,
       traceId: given.trace_id ?? null,

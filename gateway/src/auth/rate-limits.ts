@@ -20,18 +20,7 @@ export type CallKind = 'reads' | 'writes';
 /** How many calls a minute are admitted. */
 export type CallLimits = Readonly<Record<CallKind, number>>;
 
-export interface RateLimits {
-  /** Counts calls of a caller. Throws L9RAT once its key or its tenant has made too many of this minute. */
-  countCalls(identity: Identity, kind: CallKind, calls?: number): Promise<void>;
-  /**
-   * Counts a key or token that may be wrong. Throws L9RAT once too many came from this address. The returned function takes
-   * the count back, if it was right.
-   */
-  countAttempt(address: string): Promise<() => Promise<void>>;
-  /** The same for the paths of monitors, always counted in this process: they must be answered while the database is not. */
-  countMonitorAttempt(address: string): Promise<() => Promise<void>>;
-  close(): void;
-}
+export type RateLimits = ReturnType<typeof createRateLimits>;
 
 export interface RateLimitsOptions {
   limitsOf(identity: Identity): { key: CallLimits; tenant: CallLimits };
@@ -42,7 +31,7 @@ export interface RateLimitsOptions {
   onLimited: (limit: string) => void;
 }
 
-export function createRateLimits({ limitsOf, wrongKeysPerMinute, store, onLimited }: RateLimitsOptions): RateLimits {
+export function createRateLimits({ limitsOf, wrongKeysPerMinute, store, onLimited }: RateLimitsOptions) {
   const limiters = new Map<string, RateLimiterAbstract>();
   const limiterOf = (limit: string, points: number) => {
     const name = `${limit} ${points}`;
@@ -83,7 +72,8 @@ export function createRateLimits({ limitsOf, wrongKeysPerMinute, store, onLimite
   const timer = store ? setInterval(clear, CLEAR_EVERY_MS).unref() : undefined;
 
   return {
-    async countCalls(identity, kind, calls = 1) {
+    /** Counts calls of a caller. Throws L9RAT once its key or its tenant has made too many of this minute. */
+    async countCalls(identity: Identity, kind: CallKind, calls = 1) {
       const { key, tenant } = limitsOf(identity);
       try {
         await consume(
@@ -105,7 +95,12 @@ export function createRateLimits({ limitsOf, wrongKeysPerMinute, store, onLimite
         throw error;
       }
     },
+    /**
+     * Counts a key or token that may be wrong. Throws L9RAT once too many came from this address. The returned function takes
+     * the count back, if it was right.
+     */
     countAttempt: countAttempts('wrong_keys'),
+    /** The same for the paths of monitors, always counted in this process: they must be answered while the database is not. */
     countMonitorAttempt: countAttempts(WRONG_MONITOR_KEYS),
     close: () => clearInterval(timer),
   };

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { readTime } from '../input/times.ts';
-import { type Client, type ClientOptions, connect, Refused, reasonOf } from './support/client.ts';
+import { type Client, type ClientOptions, connect, Refused, told } from './support/client.ts';
 import { startProgress } from './support/progress.ts';
 
 const ROWS_A_REQUEST = 50_000;
@@ -130,13 +130,3 @@ const period = ({ from, to, ...rest }: AuditOptions & { head?: string }) => {
   const time = (value: string | undefined) => (value === undefined ? null : readTime(value)!.time);
   return { from: time(from), to: time(to), head: rest.head ?? null };
 };
-
-/** Runs a command; an error becomes a line for people and exit code 1. */
-export async function told(work: () => Promise<number>): Promise<number> {
-  try {
-    return await work();
-  } catch (error) {
-    process.stderr.write(`${error instanceof Refused ? error.message : reasonOf(error)}\n`);
-    return 1;
-  }
-}

@@ -9,7 +9,7 @@ import { isLeftOut, readInput } from '../operations/read-input.ts';
 import { saveInput } from '../operations/save-memory.ts';
 import { checkStorable } from '../operations/storable.ts';
 import { FORMATS, type FormatName, readImport } from './imports/index.ts';
-import { type Client, type ClientOptions, connect, reasonOf, Unusable } from './support/client.ts';
+import { type Client, type ClientOptions, connect, reasonOf, told, Unusable } from './support/client.ts';
 import { eventOrder } from './support/event-order.ts';
 import { startProgress } from './support/progress.ts';
 import { type Candidate, saveAll, waitForEmbeddings } from './support/saving.ts';
@@ -43,8 +43,8 @@ interface Tally {
 /** Saves the objects of all files and reports the results. Returns 1 if any failed. */
 export async function importFiles(env: NodeJS.ProcessEnv, files: string[], options: ImportOptions): Promise<number> {
   const tally: Tally = { inserted: 0, skipped: 0, failed: 0, failures: [], notices: [] };
-  let stopped: string | null = null;
-  try {
+  return told(async () => {
+    let stopped: string | null = null;
     const given = {
       ...options,
       from: oneOf('--from', FORMATS, options.from),
@@ -63,11 +63,8 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
       if (waiting > 0)
         throw new Unusable(`${waiting} memories still can't be found by meaning; the server keeps trying`);
     }
-  } catch (error) {
-    process.stderr.write(`${reasonOf(error)}\n`);
-    return 1;
-  }
-  return stopped || tally.failed > 0 ? 1 : 0;
+    return stopped || tally.failed > 0 ? 1 : 0;
+  });
 }
 
 function oneOf<Name extends string>(option: string, names: readonly Name[], given: string | undefined) {

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { loadConfig } from '../config/config.ts';
 import { reasonOfRefusal } from '../input/files.ts';
 import { inferWorkingCopy } from '../mcp/working-copy.ts';
-import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from './support/client.ts';
+import { type Client, type ClientOptions, connect, Refused, reasonOf, told, Unusable } from './support/client.ts';
 import { readFrontMatter } from './support/front-matter.ts';
 import {
   type Found,
@@ -58,8 +58,8 @@ const LIST = `query ($filter: MemoryFilter!, $after: Cursor, $first: Int!) {
 const DELETE = 'mutation ($packetId: UUID!) { deleteMemory(input: { packetId: $packetId }) { packetId } }';
 
 /** Stores the Markdown files under the paths and reports the results. Returns 1 if any failed. */
-export async function ingest(env: NodeJS.ProcessEnv, paths: string[], given: IngestOptions): Promise<number> {
-  try {
+export const ingest = (env: NodeJS.ProcessEnv, paths: string[], given: IngestOptions): Promise<number> =>
+  told(async () => {
     if (!paths.some((path) => statSync(path, { throwIfNoEntry: false }))) for (const path of paths) statSync(path);
     const options = withPlace(env, paths, given);
     if (options.prune) checkPrunable(paths, options);
@@ -92,11 +92,7 @@ export async function ingest(env: NodeJS.ProcessEnv, paths: string[], given: Ing
     if (!options.watch) return code;
     await watchMarkdown(paths, once);
     return 0;
-  } catch (error) {
-    process.stderr.write(`${reasonOf(error)}\n`);
-    return 1;
-  }
-}
+  });
 
 /** The project and branch that are not given are those of the working copies of the paths, as in `l9-memory mcp`. */
 function withPlace(env: NodeJS.ProcessEnv, paths: string[], options: IngestOptions): IngestOptions {

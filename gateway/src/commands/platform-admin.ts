@@ -1,7 +1,7 @@
-import pg from 'pg';
 import { sqlstateOf } from '../base/errors.ts';
 import { createLogger } from '../base/logger.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
+import { withConnection } from '../database/connection.ts';
 import { takeHome } from '../home/examine.ts';
 import { HomeLocked } from '../home/lock.ts';
 
@@ -42,14 +42,7 @@ async function onServer(config: Config, values: unknown[]): Promise<Rows> {
       'DATABASE_OWNER_URL: must be the URL of l9_owner, the only role that can create the first operator',
     );
   }
-  const client = new pg.Client({ connectionString: config.databaseOwnerUrl, connectionTimeoutMillis: 10_000 });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return (await client.query(REGISTER, values)).rows;
-  } finally {
-    await client.end();
-  }
+  return withConnection(config.databaseOwnerUrl, async (client) => (await client.query(REGISTER, values)).rows);
 }
 
 async function embedded(config: Config, values: unknown[]): Promise<Rows> {

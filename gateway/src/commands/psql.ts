@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { createConnection } from 'node:net';
-import pg from 'pg';
 import { DEFAULT_TENANT } from '../auth/identity.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
+import { withConnection } from '../database/connection.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
 
 /**
@@ -75,10 +75,8 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[], caller?: stri
 }
 
 /** The login that is bound to this caller of the default tenant, if there is one. */
-async function loginOf(databaseUrl: string, caller: string): Promise<string | null> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
+const loginOf = (databaseUrl: string, caller: string): Promise<string | null> =>
+  withConnection(databaseUrl, async (client) => {
     await client.query('begin; set local role l9_worker');
     const { rows } = await client.query<{ login: string | null }>(
       `select a ->> 'login' as login from jsonb_array_elements(administration.identity_directory() -> 'actors') a
@@ -86,10 +84,7 @@ async function loginOf(databaseUrl: string, caller: string): Promise<string | nu
       [DEFAULT_TENANT, caller],
     );
     return rows[0]?.login ?? null;
-  } finally {
-    await client.end();
-  }
-}
+  });
 
 /** True if a server listens. A server that was killed leaves its socket file behind. */
 const answers = (path: string) =>

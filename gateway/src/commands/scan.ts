@@ -1,6 +1,5 @@
 // `l9-memory scan`: looks for secrets in what is already stored, through the running server, as an admin.
-import { told } from './audit.ts';
-import { type ClientOptions, connect } from './support/client.ts';
+import { type ClientOptions, connect, told } from './support/client.ts';
 import { startProgress } from './support/progress.ts';
 
 const ROWS_A_STEP = 500;

@@ -2,7 +2,7 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { type ArchiveStore, apiKeys, ConfigError, environment, withSecretsOfFiles } from './environment.ts';
+import { apiKeys, ConfigError, environment, withSecretsOfFiles } from './environment.ts';
 import { misspeltIn } from './misspelt.ts';
 import { words } from './trusted-proxies.ts';
 
@@ -37,95 +37,6 @@ export interface ChatConfig {
   timeoutMs: number;
 }
 
-export interface Config {
-  /** URL of l9_gateway on a server; null: the embedded engine. */
-  databaseUrl: string | null;
-  /** URL of l9_owner, where start-up may migrate. */
-  databaseOwnerUrl: string | null;
-  /** URL of a superuser, for `l9-memory db setup`. */
-  rootDatabaseUrl: string | null;
-  poolSize: number;
-  /** How many requests may wait for a connection, and how long each. */
-  queue: { length: number; timeoutMs: number };
-  /** Passwords that `l9-memory db setup` sets for the roles. Null: it keeps existing ones and generates missing ones. */
-  ownerPassword: string | null;
-  gatewayPassword: string | null;
-  /** The psql that `l9-memory psql` runs. */
-  psql: string;
-  /** Folder of credentials.json, of the lock, and of the embedded engine's data. */
-  home: string;
-  host: string;
-  port: number;
-  /** Host names of requests and of pages that are allowed besides those of this machine; null: see http/guard.ts. */
-  allowedHosts: string[] | null;
-  /** Proxies whose X-Forwarded-For names the client's address. */
-  trustedProxies: string[];
-  metrics: {
-    /** Admits to GET /metrics, besides the keys of admins. */
-    key: string | null;
-    /** A port of this machine's own address that serves them without a key. */
-    port: number | null;
-  };
-  rateLimits: {
-    /** Where calls are counted: in this process, or in the database, together with other gateways. */
-    store: 'process' | 'database';
-    wrongKeysPerMinute: number;
-  };
-  jwt: {
-    secret: string | null;
-    /** Secrets by `kid`, the signing one first. Empty: those of credentials.json. */
-    secrets: Record<string, string>;
-    jwksUrl: string | null;
-    issuer: string;
-    audience: string;
-  };
-  /** Keys of the environment by caller. Those of other callers come from credentials.json. */
-  mcpApiKeys: Record<string, string[]>;
-  /** The key that `l9-memory mcp` uses without --caller. */
-  mcpApiKey: string | null;
-  /** The project, branch and org of an editor's session, in place of those of its working copy. */
-  place: { project: string | null; branch: string | null; org: string | null };
-  /** The key of the environment; null: the one of credentials.json. */
-  archiveKey: string | null;
-  archive: ArchiveConfig;
-  embedding: EmbeddingSettings;
-  /** The chat model that extracts facts and writes summaries for tenants that enabled it; null without one. */
-  chat: ChatConfig | null;
-  /** How often expired memories are deleted; 0: only on request. */
-  cleanupIntervalMs: number;
-  /** After how long without a request memory is given back; 0: never. */
-  idleMs: number;
-  /** How long the gateway still answers after a signal, while /ready is 503. */
-  drainMs: number;
-  /** JSON lines, or readable lines for a terminal. */
-  logFormat: 'json' | 'pretty';
-  logLevel: string;
-  /** Calls whose SQL takes as long are logged as slow; null: none. */
-  slowQueryMs: number | null;
-  isProduction: boolean;
-  /** What the lines of the log call it. */
-  environment: string;
-  /** A sentence for each variable whose name looks like a misspelt one. */
-  misspelt: string[];
-}
-
-export interface S3Config {
-  bucket: string;
-  /** What the names of all objects begin with, such as `sessions/`. */
-  prefix: string;
-  /** Null: Amazon's. */
-  endpoint: string | null;
-  region: string;
-}
-
-export interface ArchiveConfig {
-  /** All get the bytes of an archive; the first is asked first. */
-  stores: ArchiveStore[];
-  httpToken: string | null;
-  s3: Omit<S3Config, 'bucket' | 'prefix'>;
-  timeoutMs: number;
-}
-
 /** Refuses a key of two callers, because it would not identify one. The keys stand under the names that the user gave them. */
 export function refuseSharedKeys(keys: Record<string, string[]>): void {
   const ownerOf = new Map<string, string>();
@@ -144,6 +55,15 @@ export function refuseSharedKeys(keys: Record<string, string[]>): void {
 /** Editors do not expand ~ in the variables that they set: without this, each of their folders would get a home named ~. */
 const homeOf = (path: string) => resolve(path.replace(/^~(?=$|[/\\])/, homedir()));
 
+const embeddingSettings = (settings: z.infer<typeof environment>): EmbeddingSettings => ({
+  model: settings.EMBEDDING_MODEL ?? null,
+  dimensions: settings.EMBEDDING_DIMENSIONS,
+  apiKey: settings.OPENAI_API_KEY ?? null,
+  baseUrl: settings.OPENAI_BASE_URL ?? null,
+  timeoutMs: settings.EMBEDDING_TIMEOUT_MS,
+  idleMs: settings.IDLE_SECONDS * 1_000,
+});
+
 function chatConfig(settings: z.infer<typeof environment>): ChatConfig | null {
   if (!settings.CHAT_MODEL) return null;
   const baseUrl = settings.CHAT_BASE_URL ?? settings.OPENAI_BASE_URL ?? null;
@@ -156,7 +76,10 @@ function chatConfig(settings: z.infer<typeof environment>): ChatConfig | null {
   return { model: settings.CHAT_MODEL, baseUrl, apiKey, timeoutMs: settings.CHAT_TIMEOUT_MS };
 }
 
-export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.isTTY === true): Config {
+export type Config = ReturnType<typeof loadConfig>;
+export type ArchiveConfig = Config['archive'];
+
+export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.isTTY === true) {
   const { values, nameOf } = withSecretsOfFiles(env);
   const parsed = environment.safeParse(values);
   const mcp = Object.entries(values).flatMap(([name, value]) => {
@@ -184,62 +107,88 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
 
   const logFormat = settings.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json');
   return {
+    /** URL of l9_gateway on a server; null: the embedded engine. */
     databaseUrl: settings.DATABASE_URL ?? null,
+    /** URL of l9_owner, where start-up may migrate. */
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
+    /** URL of a superuser, for `l9-memory db setup`. */
     rootDatabaseUrl: settings.ROOT_DATABASE_URL ?? null,
     poolSize: settings.DATABASE_POOL_SIZE,
+    /** How many requests may wait for a connection, and how long each. */
     queue: { length: settings.DATABASE_QUEUE_LENGTH, timeoutMs: settings.DATABASE_QUEUE_TIMEOUT_MS },
+    /** Passwords that `l9-memory db setup` sets for the roles. Null: it keeps existing ones and generates missing ones. */
     ownerPassword: settings.L9_OWNER_PASSWORD ?? null,
     gatewayPassword: settings.L9_GATEWAY_PASSWORD ?? null,
+    /** The psql that `l9-memory psql` runs. */
     psql: settings.PSQL,
+    /** Folder of credentials.json, of the lock, and of the embedded engine's data. */
     home: homeOf(settings.L9_MEMORY_HOME ?? '~/.l9-memory'),
     host: settings.HOST,
     port: settings.PORT,
+    /** Host names of requests and of pages that are allowed besides those of this machine; null: see http/guard.ts. */
     allowedHosts: settings.ALLOWED_HOSTS === undefined ? null : words(settings.ALLOWED_HOSTS.toLowerCase()),
+    /** Proxies whose X-Forwarded-For names the client's address. */
     trustedProxies: settings.TRUSTED_PROXIES,
-    metrics: { key: settings.METRICS_KEY ?? null, port: settings.METRICS_PORT ?? null },
-    rateLimits: { store: settings.RATE_LIMIT_STORE, wrongKeysPerMinute: settings.WRONG_KEYS_PER_MINUTE },
+    metrics: {
+      /** Admits to GET /metrics, besides the keys of admins. */
+      key: settings.METRICS_KEY ?? null,
+      /** A port of this machine's own address that serves them without a key. */
+      port: settings.METRICS_PORT ?? null,
+    },
+    rateLimits: {
+      /** Where calls are counted: in this process, or in the database, together with other gateways. */
+      store: settings.RATE_LIMIT_STORE,
+      wrongKeysPerMinute: settings.WRONG_KEYS_PER_MINUTE,
+    },
     jwt: {
       secret: settings.JWT_SECRET?.secret ?? null,
+      /** Secrets by `kid`, the signing one first. Empty: those of credentials.json. */
       secrets: settings.JWT_SECRET?.byKid ?? {},
       jwksUrl: settings.JWKS_URL ?? null,
       issuer: settings.JWT_ISSUER,
       audience: settings.JWT_AUDIENCE,
     },
+    /** Keys of the environment by caller. Those of other callers come from credentials.json. */
     mcpApiKeys,
-    archiveKey: settings.ARCHIVE_KEY ?? settings.LUMERA_MEMORY_KEY ?? null,
-    archive: {
-      stores: settings.ARCHIVE_STORE,
-      httpToken: settings.ARCHIVE_HTTP_TOKEN ?? null,
-      s3: {
-        endpoint: settings.ARCHIVE_S3_ENDPOINT ?? null,
-        region: settings.ARCHIVE_S3_REGION,
-      },
-      timeoutMs: settings.ARCHIVE_TIMEOUT_MS,
-    },
+    /** The key that `l9-memory mcp` uses without --caller. */
     mcpApiKey: settings.MCP_API_KEY ?? null,
+    /** The project, branch and org of an editor's session, in place of those of its working copy. */
     place: {
       project: settings.L9_PROJECT ?? settings.CORTEX_PROJECT ?? null,
       branch: settings.L9_BRANCH ?? settings.CORTEX_BRANCH ?? null,
       org: settings.L9_ORG ?? settings.CORTEX_ORG ?? null,
     },
-    embedding: {
-      model: settings.EMBEDDING_MODEL ?? null,
-      dimensions: settings.EMBEDDING_DIMENSIONS,
-      apiKey: settings.OPENAI_API_KEY ?? null,
-      baseUrl: settings.OPENAI_BASE_URL ?? null,
-      timeoutMs: settings.EMBEDDING_TIMEOUT_MS,
-      idleMs: settings.IDLE_SECONDS * 1_000,
+    /** The key of the environment; null: the one of credentials.json. */
+    archiveKey: settings.ARCHIVE_KEY ?? settings.LUMERA_MEMORY_KEY ?? null,
+    archive: {
+      /** All get the bytes of an archive; the first is asked first. */
+      stores: settings.ARCHIVE_STORE,
+      httpToken: settings.ARCHIVE_HTTP_TOKEN ?? null,
+      s3: {
+        /** Null: Amazon's. */
+        endpoint: settings.ARCHIVE_S3_ENDPOINT ?? null,
+        region: settings.ARCHIVE_S3_REGION,
+      },
+      timeoutMs: settings.ARCHIVE_TIMEOUT_MS,
     },
+    embedding: embeddingSettings(settings),
+    /** The chat model that extracts facts and writes summaries for tenants that enabled it; null without one. */
     chat: chatConfig(settings),
+    /** After how long without a request memory is given back; 0: never. */
     idleMs: settings.IDLE_SECONDS * 1_000,
+    /** How long the gateway still answers after a signal, while /ready is 503. */
     drainMs: settings.DRAIN_SECONDS * 1_000,
+    /** How often expired memories are deleted; 0: only on request. */
     cleanupIntervalMs: settings.CLEANUP_INTERVAL_SECONDS * 1_000,
+    /** JSON lines, or readable lines for a terminal. */
     logFormat,
     logLevel: settings.LOG_LEVEL ?? (logFormat === 'pretty' ? 'warn' : 'info'),
+    /** Calls whose SQL takes as long are logged as slow; null: none. */
     slowQueryMs: settings.SLOW_QUERY_MS === -1 ? null : settings.SLOW_QUERY_MS,
     isProduction: settings.NODE_ENV === 'production',
+    /** What the lines of the log call it. */
     environment: settings.NODE_ENV ?? 'development',
+    /** A sentence for each variable whose name looks like a misspelt one. */
     misspelt,
   };
 }

@@ -11,18 +11,7 @@ export interface FairQueueOptions {
   maxWaitMs: number;
 }
 
-export interface FairQueue {
-  /**
-   * Waits for a turn, and returns the function that ends it. Rejects with L9BSY when too many wait, or for too long. A `request` that
-   * had a turn before, and needs another for the record of it, goes before those of its client that had none.
-   */
-  take(client: string, request?: object): Promise<() => void>;
-  /** The same for work of the gateway itself, which waits as long as it takes and is never refused. */
-  takeUnlimited(name: string): Promise<() => void>;
-  waiting(): number;
-  /** How many have a turn. */
-  taken(): number;
-}
+export type FairQueue = ReturnType<typeof createFairQueue>;
 
 interface Waiter {
   start(): void;
@@ -37,10 +26,7 @@ const busy = () =>
  * Each client has a queue of its own, and the queues take turns, so that one with many requests does not delay the others.
  * When too many wait, the longest queue loses its newest.
  */
-export function createFairQueue(
-  { slots, maxWaiting, maxWaitMs }: FairQueueOptions,
-  onRefused: () => void = () => {},
-): FairQueue {
+export function createFairQueue({ slots, maxWaiting, maxWaitMs }: FairQueueOptions, onRefused: () => void = () => {}) {
   const waiters = new RoundRobinQueue<Waiter>();
   const waits = waitsOfRequests();
   let free = slots;
@@ -112,9 +98,15 @@ export function createFairQueue(
   };
 
   return {
-    take: (client, request) => take(client, false, request),
-    takeUnlimited: (name) => take(name, true),
+    /**
+     * Waits for a turn, and returns the function that ends it. Rejects with L9BSY when too many wait, or for too long. A `request` that
+     * had a turn before, and needs another for the record of it, goes before those of its client that had none.
+     */
+    take: (client: string, request?: object) => take(client, false, request),
+    /** The same for work of the gateway itself, which waits as long as it takes and is never refused. */
+    takeUnlimited: (name: string) => take(name, true),
     waiting: () => waiters.size,
+    /** How many have a turn. */
     taken: () => slots - free,
   };
 }

@@ -22,28 +22,25 @@ async function inTime<Answer>(asked: Promise<Answer>): Promise<Answer> {
   }
 }
 
-export interface Monitored {
-  /** As l9_worker. */
-  query<Row extends pg.QueryResultRow>(text: string): Promise<pg.QueryResult<Row>>;
-  /**
-   * Asks once for all that want the answer at the same time, such as the gauges of one scrape; null if the database fails or takes
-   * longer than monitors wait. While the database rests the last answer stands: nobody changes anything then, and scrapes would keep
-   * the engine awake.
-   */
-  shared<Answer>(ask: () => Promise<Answer>): () => Promise<Answer | null>;
-}
+export type Monitored = ReturnType<typeof monitored>;
 
 export function monitored(
   { engine, workerPool, isResting }: Pick<Database, 'engine' | 'workerPool' | 'isResting'>,
   logger: Logger,
-): Monitored {
+) {
   // A connection whose server hangs is given up, so that no others wait behind it. The embedded engine has no other.
   const timeout = engine === 'server' ? { query_timeout: PATIENCE_MS } : {};
   // The log gets the first failure, not one for each gauge.
   let isSilent = false;
   return {
-    query: (text) => workerPool.query({ text, ...timeout }),
-    shared<Answer>(ask: () => Promise<Answer>) {
+    /** As l9_worker. */
+    query: <Row extends pg.QueryResultRow>(text: string) => workerPool.query<Row>({ text, ...timeout }),
+    /**
+     * Asks once for all that want the answer at the same time, such as the gauges of one scrape; null if the database fails or takes
+     * longer than monitors wait. While the database rests the last answer stands: nobody changes anything then, and scrapes would keep
+     * the engine awake.
+     */
+    shared<Answer>(ask: () => Promise<Answer>): () => Promise<Answer | null> {
       let pending: Promise<Answer> | null = null;
       let last: { answer: Answer } | null = null;
       return async () => {

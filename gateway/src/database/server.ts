@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import { watchConnecting } from './away.ts';
+import { withConnection } from './connection.ts';
 import { openCountsPool } from './counts-pool.ts';
 import type { Database, PoolState } from './database.ts';
 import { watchRefusals } from './disk.ts';
@@ -93,19 +94,11 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
 
 /** Refuses to migrate a database that was not set up for l9-memory, is of another version, or is not the one that is used. */
 async function requireSameDatabase(databaseUrl: string, ownerUrl: string): Promise<void> {
-  const ask = async <Answer>(url: string, answer: (client: pg.Client, name: string) => Promise<Answer>) => {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
-    client.on('error', () => {});
-    await client.connect();
-    try {
-      const { rows } = await client.query<{ name: string }>('select current_database()::text as name');
-      return await answer(client, rows[0]!.name);
-    } finally {
-      await client.end();
-    }
-  };
-  const used = await ask(databaseUrl, async (_, name) => name);
-  await ask(ownerUrl, async (client, name) => {
+  const nameOf = async (client: pg.Client) =>
+    (await client.query<{ name: string }>('select current_database()::text as name')).rows[0]!.name;
+  const used = await withConnection(databaseUrl, nameOf);
+  await withConnection(ownerUrl, async (client) => {
+    const name = await nameOf(client);
     if (name !== used) {
       throw new Error(
         `DATABASE_URL is of database ${used}, and DATABASE_OWNER_URL of ${name}: give both for the same one; nothing was migrated`,

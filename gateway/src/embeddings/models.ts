@@ -12,30 +12,10 @@ interface ModelInUse {
   state: 'serving' | 'arriving';
 }
 
-export interface Models {
-  /** The embedder of the serving model; null if this gateway has no provider for it. */
-  serving(): ScheduledEmbedder | null;
-  servingModel(): string;
-  /** The vector of a query by the serving model. The queries of several clients take turns. */
-  embedQuery(text: string, client?: string): Promise<{ vector: TextVector; model: string } | null>;
-  /** The embedders of the models in use, the serving one first. Models without a configured provider are left out. */
-  inUse(): Embedder[];
-  /** True if the provider of the serving model answers. */
-  isReady(): Promise<boolean>;
-  /** Reads again which models are in use. */
-  refresh(): Promise<void>;
-  /** Calls back when the models in use have changed. */
-  onChange(callback: () => void): void;
-  close(): Promise<void>;
-}
+export type Models = Awaited<ReturnType<typeof openModels>>;
 
 /** `configured` is the embedder of the configuration, or a replacement of it in tests. */
-export async function openModels(
-  database: Database,
-  config: EmbeddingConfig,
-  configured: Embedder,
-  logger: Logger,
-): Promise<Models> {
+export async function openModels(database: Database, config: EmbeddingConfig, configured: Embedder, logger: Logger) {
   const embedders = new Map<
     string,
     {
@@ -101,14 +81,18 @@ export async function openModels(
   });
   return {
     servingModel,
+    /** The embedder of the serving model; null if this gateway has no provider for it. */
     serving: () => embedders.get(servingModel())?.embedder ?? null,
-    async embedQuery(text, client) {
+    /** The vector of a query by the serving model. The queries of several clients take turns. */
+    async embedQuery(text: string, client?: string): Promise<{ vector: TextVector; model: string } | null> {
       const model = servingModel();
       const entry = embedders.get(model);
       if (!entry) return null;
       return { vector: (await isKnown(entry.embedder, text)) ? await entry.embedQuery(text, client) : null, model };
     },
-    inUse: () => models.flatMap(({ model }) => embedders.get(model)?.embedder ?? []),
+    /** The embedders of the models in use, the serving one first. Models without a configured provider are left out. */
+    inUse: (): Embedder[] => models.flatMap(({ model }) => embedders.get(model)?.embedder ?? []),
+    /** True if the provider of the serving model answers. */
     isReady: async () => {
       const embedder = embedders.get(servingModel())?.original;
       if (!embedder) return false;
@@ -117,8 +101,10 @@ export async function openModels(
         () => false,
       );
     },
+    /** Reads again which models are in use. */
     refresh,
-    onChange: (callback) => callbacks.push(callback),
+    /** Calls back when the models in use have changed. */
+    onChange: (callback: () => void): void => void callbacks.push(callback),
     async close() {
       await stopListening();
       await reading.catch(() => {});

@@ -26,20 +26,7 @@ export type WorkerAnswer =
   /** The process ends because of this. */
   | { kind: 'broken'; reason: string };
 
-export interface TextWorker {
-  /** Starts the process without waiting for it. */
-  warmUp(): void;
-  /** Starts a process if none runs, and waits until it has loaded. */
-  ready(): Promise<void>;
-  embed(texts: readonly string[]): Promise<number[][]>;
-  knows(text: string): Promise<boolean>;
-  chunk(text: string, limits: ChunkLimits): Promise<Chunk[]>;
-  /** Whether the process was ended because nothing was asked of it for a while. The next call starts another. */
-  isResting(): boolean;
-  close(): Promise<void>;
-  /** The current process, for tests that kill it. */
-  process(): ChildProcess | null;
-}
+export type TextWorker = ReturnType<typeof createTextWorker>;
 
 interface Running {
   worker: ChildProcess;
@@ -63,7 +50,7 @@ const itsEnvironment = () => Object.fromEntries(ITS_VARIABLES.map((name) => [nam
  * `idleMs` without a call it is ended, because a loaded model takes 200 MB; 0: never. It is no thread, because V8 needs
  * hundreds of megabytes to compile the model's engine, which the C library keeps, in part, as long as the process runs.
  */
-export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs = 0): TextWorker {
+export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs = 0) {
   let running: Running | null = null;
   let isResting = false;
   let idle: NodeJS.Timeout | undefined;
@@ -162,27 +149,29 @@ export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs 
   }
 
   return {
+    /** Starts the process without waiting for it. */
     warmUp() {
       start();
     },
 
+    /** Starts a process if none runs, and waits until it has loaded. */
     async ready() {
       const self = start();
       await held(self, self.loaded.promise);
     },
 
-    async embed(texts) {
+    async embed(texts: readonly string[]): Promise<number[][]> {
       if (texts.length === 0) return [];
       const answer = await ask((id) => ({ kind: 'embed', id, texts }));
       return answer.kind === 'vectors' ? answer.vectors : [];
     },
 
-    async knows(text) {
+    async knows(text: string) {
       const answer = await ask((id) => ({ kind: 'knows', id, text }));
       return answer.kind === 'known' && answer.isKnown;
     },
 
-    async chunk(text, limits) {
+    async chunk(text: string, limits: ChunkLimits): Promise<Chunk[]> {
       const answer = await ask((id) => ({ kind: 'chunk', id, text, limits }));
       return answer.kind === 'chunks' ? answer.chunks : [];
     },
@@ -199,8 +188,10 @@ export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs 
       await once(self.worker, 'exit');
     },
 
+    /** Whether the process was ended because nothing was asked of it for a while. The next call starts another. */
     isResting: () => isResting,
 
+    /** The current process, for tests that kill it. */
     process: () => running?.worker ?? null,
   };
 }

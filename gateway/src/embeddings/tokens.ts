@@ -2,22 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 
-export interface Tokens {
-  /** The ids of the first tokens of a text, at most `max` including `[CLS]` and `[SEP]`. */
-  encode(text: string, max: number): number[];
-  /** Whether the model knows anything of a text but signs between what it does not know, such as emoji or Thai. */
-  knows(ids: readonly number[]): boolean;
-  /** The number of tokens of a word, or slightly more. */
-  count(word: string): number;
-}
-
 // Enough for the vocabulary of a large text. The cache is cleared when full, which is cheaper than tracking use.
 const CACHED_WORDS = 50_000;
 const ASCII = /^[\x21-\x7e]+$/;
 // No model reads more of one word than this, and tokenizing a megabyte without a space would take too long.
 const LONGEST_READ = 4096;
 
-export async function loadTokens(modelDir: string): Promise<Tokens> {
+export async function loadTokens(modelDir: string) {
   const [vocabulary, settings] = await Promise.all(
     ['tokenizer.json', 'tokenizer_config.json'].map(
       async (name): Promise<object> => JSON.parse(await readFile(join(modelDir, name), 'utf8')),
@@ -44,7 +35,8 @@ export async function loadTokens(modelDir: string): Promise<Tokens> {
   }
 
   return {
-    encode(text, max) {
+    /** The ids of the first tokens of a text, at most `max` including `[CLS]` and `[SEP]`. */
+    encode(text: string, max: number) {
       const ids = [cls];
       for (const [word] of text.matchAll(/\S+/g)) {
         ids.push(...idsOf(word.slice(0, LONGEST_READ)));
@@ -53,9 +45,11 @@ export async function loadTokens(modelDir: string): Promise<Tokens> {
       return [...ids.slice(0, max - 1), sep];
     },
 
-    knows: (ids) => !ids.includes(unknown) || ids.some((id) => !signs.has(id)),
+    /** Whether the model knows anything of a text but signs between what it does not know, such as emoji or Thai. */
+    knows: (ids: readonly number[]) => !ids.includes(unknown) || ids.some((id) => !signs.has(id)),
 
-    count(word) {
+    /** The number of tokens of a word, or slightly more. */
+    count(word: string) {
       const cached = counts.get(word);
       if (cached !== undefined) return cached;
       const count = ASCII.test(word) ? countAscii(word) : countAny(word);

@@ -1,7 +1,7 @@
 // The background jobs of the chat model: they extract facts and write summaries for tenants that enabled this.
 import type { Logger } from 'pino';
 import { outagePause } from '../jobs/backoff.ts';
-import type { PeriodicJob } from '../jobs/periodic.ts';
+import { isTrue, type PeriodicJob } from '../jobs/periodic.ts';
 import type { Spending } from './budget.ts';
 import { ChatUnavailable } from './chat.ts';
 import { type ExtractOptions, extractPending } from './extract-pending.ts';
@@ -28,26 +28,22 @@ export function chatJobs(options: ChatJobOptions): PeriodicJob[] {
       outage.recordFailure(error);
     }
   };
+  const unlessPausing =
+    (sql: string): Required<PeriodicJob>['isDue'] =>
+    async (pool) =>
+      !outage.isPausing() && isTrue(sql)(pool);
   return [
     {
       name: 'extract_pending',
       everyMs: EXTRACT_EVERY_MS,
-      async isDue(pool) {
-        if (outage.isPausing()) return false;
-        const { rows } = await pool.query<{ due: boolean }>('select extraction.has_due_extractions() as due');
-        return rows[0]?.due === true;
-      },
+      isDue: unlessPausing('extraction.has_due_extractions()'),
       run: (pool, logger, signal, jobId) =>
         unlessDown(logger, () => extractPending({ ...options, pool, logger, jobId }, signal)),
     },
     {
       name: 'write_summaries',
       everyMs: SUMMARIES_EVERY_MS,
-      async isDue(pool) {
-        if (outage.isPausing()) return false;
-        const { rows } = await pool.query<{ due: boolean }>('select extraction.may_write_summaries() as due');
-        return rows[0]?.due === true;
-      },
+      isDue: unlessPausing('extraction.may_write_summaries()'),
       run: (pool, logger, signal, jobId) =>
         unlessDown(logger, () => writeSummaries({ ...options, pool, logger, jobId }, signal)),
     },

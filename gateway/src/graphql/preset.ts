@@ -17,7 +17,7 @@ import { createWithPgClient, IS_MUTATION, type Reload } from './pg-adaptor.ts';
 import { adminPreset } from './plugins/admin.ts';
 import { createAnswersPlugin } from './plugins/answers.ts';
 import { createAudit } from './plugins/audit.ts';
-import { createErrorFields } from './plugins/error-fields.ts';
+import { namesArguments } from './plugins/error-fields.ts';
 import { filtersPreset } from './plugins/filters.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
 import { createInferred } from './plugins/inferred.ts';
@@ -64,7 +64,6 @@ export function createPreset({
   const onRefused = (identity: Identity, { message }: GraphQLError) =>
     audited.set(identity, (audited.get(identity) ?? new Set()).add(message));
   const inferred = createInferred();
-  const errorFields = createErrorFields();
   const audit = createAudit({ database, refusals, logger, audited });
   const limits = createRateLimits({ rateLimits, denials, logger });
   const pgService = {
@@ -91,7 +90,6 @@ export function createPreset({
       operationRowsPlugin,
       viewsPlugin,
       ...adminPreset.plugins!,
-      errorFields.plugin,
       audit.plugin,
       limits.plugin,
       createAnswersPlugin([
@@ -99,7 +97,7 @@ export function createPreset({
         // After the rate limits, whose refusals get their HTTP status here, and before errors name the arguments of the
         // request: the audit log names fields as SQL does, whatever the API.
         audit.recordAnswer,
-        errorFields.nameArguments,
+        namesArguments(audit.askedOf),
         inferred.addInferred,
         finishErrors,
       ]),

@@ -60,7 +60,7 @@ export function nonNull(schema: JsonSchema): JsonSchema {
 const isNullable = (schema: JsonSchema) => optionsOf(schema).some(({ type }) => type === 'null');
 
 /** The type that stands for the rows of this table. */
-export type TypeOfResource = (resource: string) => string;
+type TypeOfResource = (resource: string) => string;
 
 export function sdlOf(typeOfResource: TypeOfResource) {
   const types: NamedTypes = { enums: new Map(), objects: new Map(), inputs: new Map() };
@@ -115,8 +115,6 @@ export function sdlOf(typeOfResource: TypeOfResource) {
 
   return { types, typeOf, fieldsOf };
 }
-
-export type Sdl = ReturnType<typeof sdlOf>;
 
 const quoted = (text: string) => `"""${text.replaceAll('"""', '\\"""')}"""`;
 const described = (text: string | undefined) => (text ? `${quoted(text)} ` : '');

@@ -80,5 +80,3 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
     close: async () => await instance?.release(),
   };
 }
-
-export type Graphql = ReturnType<typeof createGraphql>;

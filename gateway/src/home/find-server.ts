@@ -1,10 +1,10 @@
 // Finds the server of a home folder, or starts one that ends after its last client. Many processes may do so at once: the
 // lock of the folder admits one server, and all processes find that one.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, fstatSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, fstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeHome } from './folder.ts';
+import { makeHome, openLog } from './folder.ts';
 import { type Holder, readHolder } from './lock.ts';
 
 const POLL_EVERY_MS = 100;
@@ -67,7 +67,7 @@ interface Started {
 function startServer(home: string, env: NodeJS.ProcessEnv): Started {
   makeHome(home);
   const log = join(home, 'server.log');
-  const file = openLog(log);
+  const file = openLog(log, LOG_LIMIT_BYTES);
   const from = fstatSync(file).size;
   const main = join(import.meta.dirname, '..', 'main.ts');
   const started = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main, '--on-demand'], {
@@ -91,13 +91,4 @@ function startServer(home: string, env: NodeJS.ProcessEnv): Started {
         .slice(-5)
         .join('\n'),
   };
-}
-
-function openLog(path: string): number {
-  const file = openSync(path, 'a', 0o600);
-  if (fstatSync(file).size < LOG_LIMIT_BYTES) return file;
-  closeSync(file);
-  rmSync(`${path}.1`, { force: true });
-  renameSync(path, `${path}.1`);
-  return openSync(path, 'a', 0o600);
 }

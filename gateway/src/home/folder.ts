@@ -1,5 +1,18 @@
 // The home folder itself: whether it can be used, without changing it, and how it is made.
-import { accessSync, constants, lstatSync, mkdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { causeOf, codeOf, HomeProblem } from './problem.ts';
 
 const ANOTHER = 'or name another folder in L9_MEMORY_HOME';
@@ -47,6 +60,16 @@ export function checkOwner(path: string, { uid }: Pick<Stats, 'uid'>): void {
     `belongs to user ${uid}, and this process runs as user ${me}`,
     `start it as user ${uid}, or give this user all of it with \`chown -R ${me}\``,
   );
+}
+
+/** Opens a log to be written on. One of this size becomes `.1`, in the place of the former one. */
+export function openLog(path: string, limitBytes: number): number {
+  const file = openSync(path, 'a', 0o600);
+  if (fstatSync(file).size < limitBytes) return file;
+  closeSync(file);
+  rmSync(`${path}.1`, { force: true });
+  renameSync(path, `${path}.1`);
+  return openSync(path, 'a', 0o600);
 }
 
 const notAFolder = (home: string) => new HomeProblem(home, 'is not a folder', `move the file away, ${ANOTHER}`);

@@ -1,17 +1,14 @@
 // Deletes the bytes of deleted archives from stores outside the database, and what a crash in the middle of a store left.
 import type { Store } from '../archive/stores/index.ts';
 import { sqlstateOf } from '../base/errors.ts';
-import type { PeriodicJob } from './periodic.ts';
+import { isTrue, type PeriodicJob } from './periodic.ts';
 
 const BATCH = 100;
 
 export const collectArchives = (stores: readonly Store[]): PeriodicJob => ({
   name: 'collect_archives',
   everyMs: 10 * 60_000,
-  async isDue(pool) {
-    const { rows } = await pool.query<{ due: boolean }>('select archive.needs_collection() as due');
-    return rows[0]?.due === true;
-  },
+  isDue: isTrue('archive.needs_collection()'),
   async run(pool, logger, signal) {
     await pool.query('select archive.collect_archives()');
     for (const store of stores) {

@@ -1,6 +1,6 @@
 // Deletes expired memories, and tasks that ended long ago, in batches.
 import { recordingRuns } from './job-runs.ts';
-import type { PeriodicJob } from './periodic.ts';
+import { type PeriodicJob, untilDone } from './periodic.ts';
 
 const BATCH = 1_000;
 
@@ -30,10 +30,7 @@ export const deleteExpired = (everyMs: number): PeriodicJob => ({
         return total;
       },
     );
-    while (!signal.aborted) {
-      const { rows } = await pool.query<{ swept: string }>('select tasks.sweep_tasks($1) as swept', [BATCH]);
-      if (Number(rows[0]?.swept ?? 0) < BATCH) break;
-    }
+    await untilDone(`tasks.sweep_tasks(${BATCH})`, BATCH)(pool, logger, signal);
     if (deleted > 0) logger.info({ memories: deleted }, 'expired memories were deleted');
   },
 });

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import type { WorkerPool } from '../database/index.ts';
-import type { PeriodicJob } from './periodic.ts';
+import { isTrue, type PeriodicJob } from './periodic.ts';
 
 const EVERY_MS = 15_000;
 const BATCH = 1_000;
@@ -10,8 +10,7 @@ const BATCH = 1_000;
 export const dropLeavingModels: PeriodicJob = {
   name: 'drop_leaving_models',
   everyMs: EVERY_MS,
-  isDue: async (pool) =>
-    (await pool.query("select from public.embedding_models m where m.state = 'leaving' limit 1")).rowCount !== 0,
+  isDue: isTrue("exists (select from public.embedding_models m where m.state = 'leaving')"),
   async run(pool, logger, signal) {
     const { rows } = await pool.query<{ model: string }>(
       "select model from public.embedding_models where state = 'leaving'",

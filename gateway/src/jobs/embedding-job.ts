@@ -5,6 +5,7 @@ import type { Models } from '../embeddings/models.ts';
 import { outagePause } from './backoff.ts';
 import { type EmbedPendingOptions, embedPending, ModelUnavailable } from './embed-pending.ts';
 import { recordingRuns } from './job-runs.ts';
+import { isTrue } from './periodic.ts';
 import { statisticsKeeper } from './statistics.ts';
 
 const OUTAGE_LAST_SECONDS = 60;
@@ -51,12 +52,7 @@ export function embeddingJob(database: Database, logger: Logger, { models, onEmb
     name,
     /** Whether a provider is left alone for a while, after which it is called again. */
     isPausing: () => models.inUse().some(({ model }) => outageOf(model).isPausing()),
-    async isDue(): Promise<boolean> {
-      const { rows } = await pool.query<{ due: boolean }>('select embeddings.has_due_embeddings($1) as due', [
-        available().map(({ model }) => model),
-      ]);
-      return rows[0]?.due === true;
-    },
+    isDue: () => isTrue('embeddings.has_due_embeddings($1)', [available().map(({ model }) => model)])(pool),
     async run(signal: AbortSignal): Promise<void> {
       await recordingRuns<{ memories: number; vectors: number }>(pool, 'embed_pending', logger, (results) =>
         embedAll(signal, (memories, vectors, tenantId) => {

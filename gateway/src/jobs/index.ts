@@ -10,17 +10,12 @@ import {
 import type { Logger } from 'pino';
 import { sqlstateOf } from '../base/errors.ts';
 import type { Database } from '../database/index.ts';
-import { countWords } from './count-words.ts';
 import { deleteExpired } from './delete-expired.ts';
 import { dropLeavingModels } from './drop-leaving-models.ts';
 import { type EmbeddingJobOptions, embeddingJob } from './embedding-job.ts';
-import { makeCheckpoints } from './make-checkpoints.ts';
-import { makePartitions } from './make-partitions.ts';
 import { type PeriodicJob, startPeriodic } from './periodic.ts';
-import { refreshViews } from './refresh-views.ts';
-import { rollUpAccesses } from './roll-up-accesses.ts';
 import { keepRunning } from './runner.ts';
-import { sealAudit } from './seal-audit.ts';
+import { makeCheckpoints, upkeep } from './upkeep.ts';
 
 // Memories saved by SQL don't pass through the gateway, so the queue is also checked on a timer.
 const CHECK_EVERY_MS = 5_000;
@@ -37,14 +32,7 @@ export interface JobsOptions extends EmbeddingJobOptions {
   otherJobs?: readonly PeriodicJob[];
 }
 
-export interface Jobs {
-  /** Runs the embedding job soon, because a memory may have been queued. */
-  wake(): void;
-  /** Does all that is due now. True if nothing is left that will soon be due again. */
-  finish(): Promise<boolean>;
-  /** Abandons the jobs under way, and returns what they have leased. It may be called more than once. */
-  close(): Promise<void>;
-}
+export type Jobs = Awaited<ReturnType<typeof startJobs>>;
 
 /** Creates or upgrades the tables of graphile-worker, which l9_worker owns. */
 export async function openJobQueue(database: Database, logger?: WorkerLogger): Promise<WorkerUtils> {
@@ -77,17 +65,13 @@ function atMost(slots: number, run: Task): Task {
   };
 }
 
-export async function startJobs(database: Database, logger: Logger, options: JobsOptions): Promise<Jobs> {
+export async function startJobs(database: Database, logger: Logger, options: JobsOptions) {
   const { cleanupIntervalMs, models, otherJobs = [] } = options;
   const { workerPool, jobPool } = database;
   const isEmbedded = database.engine === 'embedded';
   const periodicJobs: readonly PeriodicJob[] = [
-    makePartitions,
-    sealAudit,
-    rollUpAccesses,
+    ...upkeep,
     dropLeavingModels,
-    refreshViews,
-    countWords,
     ...(isEmbedded ? [makeCheckpoints] : []),
     ...(cleanupIntervalMs > 0 ? [deleteExpired(cleanupIntervalMs)] : []),
     ...otherJobs,
@@ -185,10 +169,12 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   };
   let stopping: Promise<void> | undefined;
   return {
+    /** Runs the embedding job soon, because a memory may have been queued. */
     wake() {
       clearTimeout(wakeTimer);
       wakeTimer = setTimeout(embedIfDue, WAKE_DELAY_MS);
     },
+    /** Does all that is due now. True if nothing is left that will soon be due again. */
     async finish() {
       periodic.checkAll();
       await periodic.settled();
@@ -197,6 +183,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
       while (running) await running;
       return !embedding.isPausing();
     },
+    /** Abandons the jobs under way, and returns what they have leased. It may be called more than once. */
     close() {
       stopping ??= stop();
       return stopping;

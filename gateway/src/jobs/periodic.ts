@@ -1,4 +1,4 @@
-// Jobs on a timer, one in each file. graphile-worker runs them. The name is the job key, so that requests of many
+// Jobs on a timer. graphile-worker runs them. The name is the job key, so that requests of many
 // processes make one job.
 import type pg from 'pg';
 import type { Logger } from 'pino';
@@ -15,6 +15,26 @@ export interface PeriodicJob {
   /** Does the work. `pool` logs in as l9_worker and is the one of this job, `jobId` is the id of this run in the queue. */
   run(pool: pg.Pool, logger: Logger, signal: AbortSignal, jobId?: string): Promise<void>;
 }
+
+/** Asks for one value. */
+export const asks =
+  (sql: string, values: unknown[] = []) =>
+  async (pool: pg.Pool): Promise<unknown> =>
+    (await pool.query<{ value: unknown }>(`select (${sql}) as value`, values)).rows[0]?.value;
+
+/** Asks whether this is true. */
+export const isTrue =
+  (sql: string, values: unknown[] = []) =>
+  async (pool: pg.Pool): Promise<boolean> =>
+    (await asks(sql, values)(pool)) === true;
+
+/** Calls a function, each time in a transaction of its own, until it says that it did less than it might have done. */
+export const untilDone =
+  (sql: string, most = 1): PeriodicJob['run'] =>
+  async (pool, _logger, signal) => {
+    const call = asks(sql);
+    while (!signal.aborted) if (Number((await call(pool)) ?? 0) < most) return;
+  };
 
 export interface PeriodicOptions {
   jobPool(name: string): pg.Pool;

@@ -27,18 +27,9 @@ export interface StoredItem {
   status: string;
 }
 
-export interface CallMetrics {
-  /** Starts the timer of an operation; the returned function stops it. */
-  startOperation(operation: string): (outcome: string) => void;
-  sqlTook(operation: string, milliseconds: number): void;
-  stored(operation: string, items: readonly StoredItem[]): void;
-  /** The codes of the errors of single items, in calls that stored the others. */
-  itemErrors(operation: string, codes: readonly string[]): void;
-  fewHits(operation: string): void;
-  withoutProject(operation: string): void;
-}
+export type CallMetrics = ReturnType<typeof operationMetrics>;
 
-export function operationMetrics(registers: Registry[]): CallMetrics {
+export function operationMetrics(registers: Registry[]) {
   const operations = new Histogram({
     name: 'l9_operation_seconds',
     help: 'Duration of operations in seconds, by name and outcome.',
@@ -78,23 +69,25 @@ export function operationMetrics(registers: Registry[]): CallMetrics {
     registers,
   });
   return {
-    startOperation(operation) {
+    /** Starts the timer of an operation; the returned function stops it. */
+    startOperation(operation: string) {
       const stop = operations.startTimer({ operation });
-      return (outcome) => {
+      return (outcome: string) => {
         stop({ outcome });
       };
     },
-    sqlTook: (operation, milliseconds) => sql.observe({ operation }, milliseconds / 1_000),
-    stored(operation, stored) {
+    sqlTook: (operation: string, milliseconds: number) => sql.observe({ operation }, milliseconds / 1_000),
+    stored(operation: string, stored: readonly StoredItem[]) {
       for (const { kind, status } of stored) {
         const known = kind === null ? 'none' : BUILT_IN_KINDS.has(kind) ? kind : 'other';
         items.inc({ operation, kind: known, status });
       }
     },
-    itemErrors(operation, codes) {
+    /** The codes of the errors of single items, in calls that stored the others. */
+    itemErrors(operation: string, codes: readonly string[]) {
       for (const code of codes) itemErrors.inc({ operation, code });
     },
-    fewHits: (operation) => few.inc({ operation }),
-    withoutProject: (operation) => homeless.inc({ operation }),
+    fewHits: (operation: string) => few.inc({ operation }),
+    withoutProject: (operation: string) => homeless.inc({ operation }),
   };
 }

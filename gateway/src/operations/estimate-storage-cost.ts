@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { object, whole } from './fields.ts';
 import { graphqlTypes } from './graphql-types.ts';
-import { call, defineOperation } from './operation.ts';
+import { callForRow, defineOperation } from './operation.ts';
 
 const estimate = z
   .object({
@@ -46,15 +46,7 @@ export const estimateStorageCost = defineOperation({
   }),
   output: estimate,
   isReadOnly: true,
-  run: async (client, input) => {
-    const row = await call<{ estimate: z.output<typeof estimate> }>(
-      client,
-      'to_jsonb(r) as estimate',
-      'estimate_storage_cost',
-      input,
-    );
-    return row.estimate;
-  },
+  run: (client, input) => callForRow(client, 'estimate_storage_cost', input),
   summarize: ({ bytes, redundancy, connector, one_off_cost, monthly_cost, currency, reason }) => {
     const cost = (value: number | null) => (value === null ? 'unknown' : `${value} ${currency}`);
     const what = `${redundancy} × ${bytes} bytes in ${connector}`;

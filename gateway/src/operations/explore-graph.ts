@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { counted, fraction, oneLine, whole } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
-import { call, defineOperation } from './operation.ts';
+import { callForRow, defineOperation } from './operation.ts';
 import { signed, writer } from './standing.ts';
 
 const step = z
@@ -73,15 +73,7 @@ export const exploreGraph = defineOperation({
   }),
   output: exploration,
   isReadOnly: true,
-  run: async (client, input) => {
-    const row = await call<{ exploration: z.output<typeof exploration> }>(
-      client,
-      'to_jsonb(r) as exploration',
-      'explore_graph',
-      input,
-    );
-    return row.exploration;
-  },
+  run: (client, input) => callForRow(client, 'explore_graph', input),
   summarize: ({ entity, paths, is_truncated, aliases }, reader) => {
     if (paths.length === 0) return `Nothing is known to be related to ${entity}, among what you may read.`;
     const lines = paths.map(

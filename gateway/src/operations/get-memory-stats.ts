@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { counted, onlyBranch, timeText } from './fields.ts';
 import { graphqlTypes } from './graphql-types.ts';
-import { call, defineOperation } from './operation.ts';
+import { callForRow, defineOperation } from './operation.ts';
 
 const counts = z.record(z.string(), z.int());
 
@@ -33,15 +33,7 @@ export const getMemoryStats = defineOperation({
   isReadOnly: true,
   inferredProject: () => 'narrows',
   audit: 'STATS',
-  run: async (client, input) => {
-    const row = await call<{ stats: z.output<typeof stats> }>(
-      client,
-      'to_jsonb(r) as stats',
-      'get_memory_stats',
-      input,
-    );
-    return row.stats;
-  },
+  run: (client, input) => callForRow(client, 'get_memory_stats', input),
   summarize: ({ total, by_scope }) => {
     const scopes = Object.entries(by_scope).map(([scope, n]) => `${n} in ${scope}`);
     return `${counted(total, 'memory', 'memories')}${total ? `: ${scopes.join(', ')}` : ''}.`;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MAX_INTEGER, object, oneLine, uuid, whole } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
-import { call, defineOperation } from './operation.ts';
+import { callForRow, defineOperation } from './operation.ts';
 import { byline, type Reader, signed, writer } from './standing.ts';
 import { worldProject, worldScope } from './update-world-model.ts';
 
@@ -61,10 +61,7 @@ export const getWorldModel = defineOperation({
   output: world,
   isReadOnly: true,
   inferredProject: ({ audience_id }) => (audience_id ? null : 'owns'),
-  run: async (client, input) => {
-    const row = await call<{ world: z.output<typeof world> }>(client, 'to_jsonb(r) as world', 'get_world_model', input);
-    return row.world;
-  },
+  run: (client, input) => callForRow(client, 'get_world_model', input),
   summarize: ({ version, entities, entity_count }, reader) => {
     const left = entity_count - entities.length;
     const lines = entities.map((it) => lineOf(it, reader));

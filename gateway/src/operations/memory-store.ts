@@ -201,18 +201,9 @@ export const memoryStore = defineLongOperation({
     return {
       stored: answered
         .filter(({ sqlstate }) => sqlstate === null)
-        .map(
-          ({
-            code: _,
-            sqlstate: __,
-            field: ___,
-            message: ____,
-            findings: _____,
-            current: ______,
-            is_unfinished: _______,
-            ...item
-          }) => item,
-        ),
+        .map(({ index, status, packet_id, kind, project_id, branch, created_at, updated_at }) => ({
+          ...{ index, status, packet_id, kind, project_id, branch, created_at, updated_at },
+        })),
       errors: answered
         .filter(({ sqlstate }) => sqlstate !== null)
         .map(({ sqlstate, index, field, message, findings, current }) => ({

@@ -196,3 +196,7 @@ export async function call<Row>(
   const { rows } = await client.query(`select ${select} from public.${name}(${parameters.join(', ')}) as r`, values);
   return rows[0] as Row;
 }
+
+/** The whole row that the function returns. */
+export const callForRow = async <Row>(client: pg.ClientBase, name: string, input: Record<string, unknown>) =>
+  (await call<{ row: Row }>(client, 'to_jsonb(r) as row', name, input)).row;

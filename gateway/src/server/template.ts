@@ -72,7 +72,8 @@ export async function ensureTemplate(logger: Logger = pino({ level: 'silent' }))
       // A part of a template is worth nothing.
       if (!isWhole(folder)) rmSync(folder, { recursive: true, force: true });
       await fill(draft, logger);
-      openToAll(join(draft, 'data'));
+      // It holds nothing of anyone, and the one who installs the package need not be the one who runs it.
+      changeModes(join(draft, 'data'), 0o755, 0o644);
       moveOrDrop(join(draft, 'data'), folder);
       return folder;
     } finally {
@@ -117,10 +118,13 @@ export function dropEmptyData({ home }: Config): void {
 export function copyTemplate(template: string, folder: string, isNeeded: (path: string) => boolean = () => true): void {
   mkdirSync(folder, { mode: 0o700 });
   cpSync(template, folder, { recursive: true, mode: constants.COPYFILE_FICLONE, filter: isNeeded });
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o700 : 0o600);
-  }
-  chmodSync(folder, 0o700);
+  changeModes(folder, 0o700, 0o600);
+}
+
+function changeModes(folder: string, ofFolders: number, ofFiles: number): void {
+  chmodSync(folder, ofFolders);
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? ofFolders : ofFiles);
 }
 
 function draftBeside(folder: string): string | null {
@@ -129,14 +133,6 @@ function draftBeside(folder: string): string | null {
     return mkdtempSync(join(folder, '..', 'draft-'));
   } catch {
     return null;
-  }
-}
-
-/** The template holds nothing of anyone, and the one who installs the package need not be the one who runs it. */
-function openToAll(folder: string): void {
-  chmodSync(folder, 0o755);
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
   }
 }
 

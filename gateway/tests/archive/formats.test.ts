@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { findSession } from '../../src/archive/find-session.ts';
-import { readSessionDocument, readSessionFile, readSessionText } from '../../src/archive/read-session.ts';
+import { readSessionFile, readSessionText } from '../../src/archive/read-session.ts';
 import { checkStorable } from '../../src/operations/storable.ts';
 import { claudeCodeSession, cmContext, codexSession, lines, oldCodexSession } from './sessions.ts';
 
@@ -186,7 +186,7 @@ describe('a plain file', () => {
     const session = await readSessionText(lines(codexSession));
     for (const text of [JSON.stringify(session), JSON.stringify(session, null, 2), `\uFEFF${JSON.stringify(session)}`])
       expect(await readSessionText(text)).toEqual(session);
-    expect(await readSessionDocument({ ...session })).toEqual(session);
+    expect(await readSessionText(JSON.stringify(session))).toEqual(session);
     expect(
       await readSessionText(JSON.stringify([{ role: 'user', content: 'hello' }], null, 1), { sessionId: 's' }),
     ).toMatchObject({

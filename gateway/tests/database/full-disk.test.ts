@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { describeOnEmbedded, itOnEmbedded } from '../../../db/tests/support/on-engine.ts';
-import { makeCheckpoints } from '../../src/jobs/make-checkpoints.ts';
+import { makeCheckpoints } from '../../src/jobs/upkeep.ts';
 import { runCommand } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { createTestHome } from '../support/home.ts';

@@ -5,7 +5,7 @@ import { expireMemories } from '../../../db/tests/support/memories.ts';
 import { DEFAULT_TENANT } from '../../../db/tests/support/sessions.ts';
 import { deleteExpired } from '../../src/jobs/delete-expired.ts';
 import { queueJobRun, withJobRun } from '../../src/jobs/job-runs.ts';
-import { refreshViews } from '../../src/jobs/refresh-views.ts';
+import { refreshViews } from '../../src/jobs/upkeep.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 

@@ -5,6 +5,7 @@ import {
   type Format,
   isFields,
   type Message,
+  openCall,
   textOf,
   textOfContent,
 } from '../session.ts';
@@ -56,7 +57,8 @@ export const claudeCode: Format = {
           message = collected.add('assistant', text);
         }
         open = id === null ? null : { id, message };
-        for (const block of blocksOf(said.content, 'tool_use')) collected.addCall(block.id, call(block), message);
+        for (const { id, name, input } of blocksOf(said.content, 'tool_use'))
+          collected.addCall(id, openCall(name, input), message);
         isFailed = record.isApiErrorMessage === true;
       } else if (record.type === 'user') {
         for (const block of blocksOf(said.content, 'tool_result'))
@@ -102,10 +104,3 @@ function collectTitles() {
 
 const blocksOf = (content: unknown, type: string): Fields[] =>
   Array.isArray(content) ? content.filter((block): block is Fields => isFields(block) && block.type === type) : [];
-
-const call = (block: Fields) => ({
-  name: textOf(block.name) ?? 'unknown',
-  input: block.input ?? null,
-  output: null,
-  success: null,
-});

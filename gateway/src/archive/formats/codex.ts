@@ -1,6 +1,6 @@
 // Sessions of Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<session id>.jsonl`. A file holds the same talk twice, as what
 // the model was sent (response_item) and as what the screen showed (event_msg); the first is complete, so only it is read.
-import { collectMessages, type Fields, type Format, isFields, textOf, textOfContent } from '../session.ts';
+import { collectMessages, type Fields, type Format, isFields, openCall, textOf, textOfContent } from '../session.ts';
 
 const TYPES = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted']);
 const ITEMS = new Set(['message', 'reasoning', 'function_call', 'function_call_output', 'local_shell_call']);
@@ -48,12 +48,6 @@ export const codex: Format = {
 };
 
 function addItem(collected: ReturnType<typeof collectMessages>, item: Fields): void {
-  const open = (name: unknown, input: unknown) => ({
-    name: textOf(name) ?? 'unknown',
-    input: input ?? null,
-    output: null,
-    success: null,
-  });
   switch (item.type) {
     case 'message': {
       const text = textOfContent(item.content);
@@ -63,16 +57,16 @@ function addItem(collected: ReturnType<typeof collectMessages>, item: Fields): v
       return;
     }
     case 'function_call':
-      collected.addCall(item.call_id, open(item.name, parsed(item.arguments)));
+      collected.addCall(item.call_id, openCall(item.name, parsed(item.arguments)));
       return;
     case 'custom_tool_call':
-      collected.addCall(item.call_id, open(item.name, item.input));
+      collected.addCall(item.call_id, openCall(item.name, item.input));
       return;
     case 'local_shell_call':
-      collected.addCall(item.call_id, open('shell', isFields(item.action) ? item.action.command : null));
+      collected.addCall(item.call_id, openCall('shell', isFields(item.action) ? item.action.command : null));
       return;
     case 'web_search_call':
-      collected.addCall(null, open('web_search', isFields(item.action) ? item.action.query : null));
+      collected.addCall(null, openCall('web_search', isFields(item.action) ? item.action.query : null));
       return;
     case 'function_call_output':
     case 'custom_tool_call_output': {

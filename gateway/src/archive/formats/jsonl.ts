@@ -5,6 +5,7 @@ import {
   type Fields,
   type Format,
   isFields,
+  openCall,
   type Recording,
   type Role,
   textOf,
@@ -20,12 +21,10 @@ const ROLES: Record<string, Role> = {
   developer: 'system',
 };
 
-export const isChatMessage = (record: Fields) =>
-  typeof record.role === 'string' && ('content' in record || 'text' in record || 'tool_calls' in record);
-
 export const jsonl: Format = {
   name: 'jsonl',
-  recognises: isChatMessage,
+  recognises: (record) =>
+    typeof record.role === 'string' && ('content' in record || 'text' in record || 'tool_calls' in record),
   read: async (records, times) => ({ ...(await readChat(records, times)), toolName: 'jsonl' }),
 };
 
@@ -54,20 +53,14 @@ export async function readChat(
     const uses = blocks.filter(({ type }) => type === 'tool_use');
     if (text.trim() === '' && calls.length + uses.length === 0) continue;
     const message = collected.add(ROLES[String(record.role)] ?? 'system', text);
-    for (const { id, name, input } of uses)
-      collected.addCall(
-        id,
-        { name: textOf(name) ?? 'unknown', input: input ?? null, output: null, success: null },
-        message,
-      );
+    for (const { id, name, input } of uses) collected.addCall(id, openCall(name, input), message);
     for (const call of calls) {
       // The form of OpenAI, or the one that this archive gives back.
       const called = isFields(call.function) ? call.function : call;
       collected.addCall(
         call.id,
         {
-          name: textOf(called.name) ?? 'unknown',
-          input: called.arguments ?? called.input ?? null,
+          ...openCall(called.name, called.arguments ?? called.input),
           output: typeof call.output === 'string' ? call.output : null,
           success: typeof call.success === 'boolean' ? call.success : null,
         },

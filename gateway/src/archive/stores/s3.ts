@@ -1,12 +1,15 @@
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { S3Config } from '../../config/config.ts';
+import type { ArchiveConfig } from '../../config/config.ts';
 import { readBlob, type Store } from './store.ts';
+
+type Bucket = ArchiveConfig['s3'] & { bucket: string; prefix: string };
 
 /**
  * A bucket of Amazon S3 or of anything that speaks its protocol. The names are those of the store `file:`, so that its files can be
- * copied into the bucket. Credentials come from where the SDK of Amazon looks for them.
+ * copied into the bucket; `prefix` is what the names of all objects begin with, such as `sessions/`. Credentials come from where the
+ * SDK of Amazon looks for them.
  */
-export function s3Store({ bucket, prefix, endpoint, region }: S3Config, timeoutMs: number): Store {
+export function s3Store({ bucket, prefix, endpoint, region }: Bucket, timeoutMs: number): Store {
   const keyOf = (hash: Buffer) => {
     const name = hash.toString('hex');
     return `${prefix}${name.slice(0, 2)}/${name}`;

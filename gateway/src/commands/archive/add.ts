@@ -7,9 +7,9 @@ import { type Finding, KnownError } from '../../base/errors.ts';
 import { loadConfig } from '../../config/config.ts';
 import { attach } from '../../home/attach.ts';
 import { loadCredentials } from '../../home/credentials.ts';
-import { findOrStartServer, ServerUnavailable } from '../../home/find-server.ts';
+import { findOrStartServer } from '../../home/find-server.ts';
 import { inferProject } from '../../mcp/working-copy.ts';
-import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from '../support/client.ts';
+import { type Client, type ClientOptions, connect, Refused, told, Unusable } from '../support/client.ts';
 
 const STORE = `mutation ($input: StoreSessionToCascadeInput!) {
   storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path line column } predecessor notices }
@@ -39,9 +39,8 @@ interface Stored {
 
 /** Stores each file, or the session with an id. Returns 1 if any was not stored. */
 export async function add(env: NodeJS.ProcessEnv, files: string[], options: AddOptions): Promise<number> {
-  let failed = 0;
   let detach = () => {};
-  try {
+  return told(async () => {
     const from = sourceOf(options.from);
     if ((files.length === 0) === (options.session === undefined))
       throw new Unusable('archive add: name files, or one session with --session');
@@ -52,6 +51,7 @@ export async function add(env: NodeJS.ProcessEnv, files: string[], options: AddO
     const sessions = options.session
       ? [{ name: options.session, session: () => findSession(options.session!, env, read) }]
       : files.map((file) => ({ name: file, session: () => readSessionFile(resolve(file), read) }));
+    let failed = 0;
     for (const { name, session } of sessions) {
       try {
         const stored = await store(client, await session(), { ...options, project });
@@ -63,13 +63,8 @@ export async function add(env: NodeJS.ProcessEnv, files: string[], options: AddO
         process.stderr.write(`${name}: ${error.message}\n`);
       }
     }
-  } catch (error) {
-    process.stderr.write(`${error instanceof ServerUnavailable ? error.message : reasonOf(error)}\n`);
-    return 1;
-  } finally {
-    detach();
-  }
-  return failed > 0 ? 1 : 0;
+    return failed > 0 ? 1 : 0;
+  }).finally(() => detach());
 }
 
 function sourceOf(from: string | undefined): Source | undefined {

@@ -1,6 +1,6 @@
 // `l9-memory archive cost`: what storage would cost, from the prices that the tenant set.
 import { sizeOfFile } from '../../input/files.ts';
-import { type ClientOptions, connect, Refused, reasonOf } from '../support/client.ts';
+import { type ClientOptions, connect, told } from '../support/client.ts';
 
 const COST = `query ($bytes: Float, $pointer: String, $redundancy: Int, $connector: String) {
   estimateStorageCost(bytes: $bytes, pointer: $pointer, redundancy: $redundancy, connector: $connector) {
@@ -26,8 +26,8 @@ interface Estimate {
 }
 
 /** Prints the estimate for so many bytes, for a file as large as it is, or for an archive. Returns 1 if there is none. */
-export async function cost(env: NodeJS.ProcessEnv, size: string, options: CostOptions): Promise<number> {
-  try {
+export const cost = (env: NodeJS.ProcessEnv, size: string, options: CostOptions): Promise<number> =>
+  told(async () => {
     const of = size.startsWith('cascade://')
       ? { pointer: size }
       : { bytes: /^\d+$/.test(size) ? Number(size) : sizeOfFile(size) };
@@ -39,11 +39,7 @@ export async function cost(env: NodeJS.ProcessEnv, size: string, options: CostOp
     });
     process.stdout.write(inWords(estimateStorageCost));
     return 0;
-  } catch (error) {
-    process.stderr.write(`${error instanceof Refused ? error.message : reasonOf(error)}\n`);
-    return 1;
-  }
-}
+  });
 
 function inWords(estimate: Estimate): string {
   const { bytes, redundancy, connector, oneOffCost, monthlyCost, currency, price, reason, disclaimer } = estimate;

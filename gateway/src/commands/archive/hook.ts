@@ -1,11 +1,11 @@
 // `l9-memory archive hook`: what Claude Code runs when a session ends. It hands the session to a process of its own and returns
 // at once, so that the editor never waits, whatever becomes of the session.
 import { spawn } from 'node:child_process';
-import { closeSync, fstatSync, openSync, renameSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { loadConfig } from '../../config/config.ts';
-import { makeHome } from '../../home/folder.ts';
+import { makeHome, openLog } from '../../home/folder.ts';
 import { inferProject } from '../../mcp/working-copy.ts';
 import type { AddOptions } from './add.ts';
 
@@ -39,7 +39,9 @@ export async function hook(env: NodeJS.ProcessEnv, options: AddOptions): Promise
     }
     // The argument of the hook is a path, even where it looks like an option. The child starts in another folder.
     args.push('--', resolve(cwd ?? process.cwd(), transcript_path));
-    const log = openLog(home);
+    makeHome(home);
+    // A line for each session, with its pointer or why it was refused.
+    const log = openLog(join(home, 'archive-hook.log'), LOG_LIMIT_BYTES);
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', process.argv[1]!, ...args], {
       detached: true,
       stdio: ['ignore', log, log],
@@ -72,15 +74,4 @@ async function readStdin(): Promise<string> {
     clearTimeout(late);
   }
   return Buffer.concat(parts).toString('utf8');
-}
-
-/** `archive-hook.log` in the home folder: a line for each session, with its pointer or why it was refused. */
-function openLog(home: string): number {
-  makeHome(home);
-  const path = join(home, 'archive-hook.log');
-  const file = openSync(path, 'a', 0o600);
-  if (fstatSync(file).size < LOG_LIMIT_BYTES) return file;
-  closeSync(file);
-  renameSync(path, `${path}.1`);
-  return openSync(path, 'a', 0o600);
 }

@@ -1,5 +1,5 @@
 // `l9-memory archive list`, `get`, `verify` and `rotate`: the index of archived sessions, and their bytes and keys.
-import { type Client, type ClientOptions, connect, Refused, reasonOf } from '../support/client.ts';
+import { type Client, type ClientOptions, connect, told } from '../support/client.ts';
 import { startProgress } from '../support/progress.ts';
 
 const LIST = `query ($query: String, $tags: [String!], $since: Datetime, $until: Datetime, $limit: Int) {
@@ -135,16 +135,9 @@ export async function rotate(env: NodeJS.ProcessEnv, options: ClientOptions): Pr
   return failed > 0 ? 1 : code;
 }
 
-async function run(
-  env: NodeJS.ProcessEnv,
-  options: ClientOptions,
-  work: (client: Client) => Promise<string>,
-): Promise<number> {
-  try {
+/** Prints what the work returns. */
+const run = (env: NodeJS.ProcessEnv, options: ClientOptions, work: (client: Client) => Promise<string>) =>
+  told(async () => {
     process.stdout.write(await work(await connect(env, options)));
     return 0;
-  } catch (error) {
-    process.stderr.write(`${error instanceof Refused ? error.message : reasonOf(error)}\n`);
-    return 1;
-  }
-}
+  });

@@ -1,6 +1,7 @@
 // `conversations.json` of an export of ChatGPT: each conversation is a tree of messages, of which the branch that was shown last is read.
+import { isObject } from '../../operations/read-input.ts';
 import type { ImportFormat } from './format.ts';
-import { type Fields, isFields, readObjects } from './objects.ts';
+import { type Fields, type Read, readObjects } from './objects.ts';
 
 const ROLES = new Set(['user', 'assistant']);
 
@@ -8,44 +9,39 @@ export const chatgpt: ImportFormat = {
   name: 'chatgpt',
   // A conversation may be longer than what is looked at.
   recognises: ({ first, head }) =>
-    first ? isFields(first.mapping) : /^\s*\[\s*\{[\s\S]*"mapping"\s*:\s*\{/.test(head),
-  async *read(chunks) {
-    for await (const { line, ...read } of readObjects(chunks)) {
-      if ('problem' in read) {
-        yield { line, ...read };
-        continue;
-      }
-      const { mapping, title } = read.object;
-      const thread = read.object.conversation_id ?? read.object.id;
-      if (!isFields(mapping) || typeof thread !== 'string') {
-        yield { line, problem: 'not a conversation: it has no mapping or no conversation_id' };
-        continue;
-      }
-      // A message without a time follows the one before it.
-      let otherwise: unknown = read.object.create_time;
-      for (const message of branchOf(mapping, read.object.current_node)) {
-        const text = textOf(message);
-        if (text === '') continue;
-        yield {
-          line,
-          fields: {
-            content: text,
-            kind: 'message',
-            thread_id: thread,
-            speaker: (message.author as Fields).role,
-            timestamp: message.create_time ?? otherwise,
-            envelope: typeof title === 'string' && title !== '' ? { conversation: title } : {},
-          },
-        };
-        otherwise = undefined;
-      }
-    }
-  },
+    first ? isObject(first.mapping) : /^\s*\[\s*\{[\s\S]*"mapping"\s*:\s*\{/.test(head),
+  read: (chunks) => readObjects(chunks, memoriesOf),
 };
+
+function* memoriesOf(conversation: Fields): Generator<Read> {
+  const { mapping, title, create_time, current_node } = conversation;
+  const thread = conversation.conversation_id ?? conversation.id;
+  if (!isObject(mapping) || typeof thread !== 'string') {
+    yield { problem: 'not a conversation: it has no mapping or no conversation_id' };
+    return;
+  }
+  // A message without a time follows the one before it.
+  let otherwise: unknown = create_time;
+  for (const message of branchOf(mapping, current_node)) {
+    const text = textOf(message);
+    if (text === '') continue;
+    yield {
+      fields: {
+        content: text,
+        kind: 'message',
+        thread_id: thread,
+        speaker: (message.author as Fields).role,
+        timestamp: message.create_time ?? otherwise,
+        envelope: typeof title === 'string' && title !== '' ? { conversation: title } : {},
+      },
+    };
+    otherwise = undefined;
+  }
+}
 
 /** The messages from the first to the current one. Answers that were discarded hang on other branches. */
 function branchOf(mapping: Fields, current: unknown): Fields[] {
-  const nodes = new Map(Object.entries(mapping).filter((entry): entry is [string, Fields] => isFields(entry[1])));
+  const nodes = new Map(Object.entries(mapping).filter((entry): entry is [string, Fields] => isObject(entry[1])));
   const last =
     typeof current === 'string' && nodes.has(current)
       ? current
@@ -55,20 +51,20 @@ function branchOf(mapping: Fields, current: unknown): Fields[] {
   for (let id: unknown = last; typeof id === 'string' && !seen.has(id); id = nodes.get(id)?.parent) {
     seen.add(id);
     const message = nodes.get(id)?.message;
-    if (isFields(message) && isFields(message.author) && ROLES.has(String(message.author.role))) messages.push(message);
+    if (isObject(message) && isObject(message.author) && ROLES.has(String(message.author.role))) messages.push(message);
   }
   return messages.reverse();
 }
 
 /** What a person could read of it. */
 function textOf({ content, metadata }: Fields): string {
-  if (isFields(metadata) && metadata.is_visually_hidden_from_conversation === true) return '';
-  if (!isFields(content)) return '';
+  if (isObject(metadata) && metadata.is_visually_hidden_from_conversation === true) return '';
+  if (!isObject(content)) return '';
   if (content.content_type === 'code' && typeof content.text === 'string') return content.text.trim();
   if (!Array.isArray(content.parts)) return '';
   const parts = content.parts.map((part: unknown) => {
     if (typeof part === 'string') return part;
-    if (!isFields(part)) return '';
+    if (!isObject(part)) return '';
     if (typeof part.text === 'string') return part.text;
     return String(part.content_type).startsWith('image') ? '[image]' : '';
   });

@@ -5,8 +5,5 @@ import { readObjects } from './objects.ts';
 export const memories: ImportFormat = {
   name: 'memories',
   recognises: () => true,
-  async *read(chunks) {
-    for await (const { line, ...read } of readObjects(chunks))
-      yield { line, ...('object' in read ? { fields: read.object } : read) };
-  },
+  read: (chunks) => readObjects(chunks, (fields) => [{ fields }]),
 };

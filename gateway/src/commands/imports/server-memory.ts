@@ -1,7 +1,8 @@
 // The file of the reference memory server of MCP: lines of entities with observations, and of relations between them. Its tool
 // read_graph answers with the same as one object of two lists.
-import type { ImportFormat, ImportItem } from './format.ts';
-import { type Fields, isFields, readObjects } from './objects.ts';
+import { isObject } from '../../operations/read-input.ts';
+import type { ImportFormat } from './format.ts';
+import { type Fields, type Read, readObjects } from './objects.ts';
 
 const text = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
@@ -13,25 +14,18 @@ export const serverMemory: ImportFormat = {
     (first === null ? /^\s*\{[\s\S]{0,1000}"(?:entities|relations)"\s*:\s*\[/.test(head) : isGraph(first)) ||
     (first !== null &&
       ((first.type === 'entity' && 'entityType' in first) || (first.type === 'relation' && 'relationType' in first))),
-  async *read(chunks) {
-    for await (const { line, ...read } of readObjects(chunks)) {
-      if ('problem' in read) yield { line, ...read };
-      else
-        for (const item of isGraph(read.object) ? itemsOfGraph(read.object) : itemsOf(read.object))
-          yield { line, ...item } as ImportItem;
-    }
-  },
+  read: (chunks) => readObjects(chunks, (object) => (isGraph(object) ? itemsOfGraph : itemsOf)(object)),
 };
 
 const isGraph = ({ entities, relations }: Fields) => Array.isArray(entities) && Array.isArray(relations);
 
-function itemsOfGraph({ entities, relations }: Fields) {
+function itemsOfGraph({ entities, relations }: Fields): Read[] {
   const typed = (type: string, list: unknown) =>
-    (list as unknown[]).map((one) => (isFields(one) ? { ...one, type } : { type }));
+    (list as unknown[]).map((one) => (isObject(one) ? { ...one, type } : { type }));
   return [...typed('entity', entities), ...typed('relation', relations)].flatMap(itemsOf);
 }
 
-function itemsOf(object: Fields): ({ fields: Fields } | { problem: string })[] {
+function itemsOf(object: Fields): Read[] {
   if (object.type === 'entity') {
     const name = text(object.name);
     if (!name) return [{ problem: 'name: must be a text' }];

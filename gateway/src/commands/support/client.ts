@@ -3,7 +3,7 @@ import { signToken } from '../../auth/jwt.ts';
 import { errorKinds } from '../../base/errors.ts';
 import { type Config, ConfigError, loadConfig } from '../../config/config.ts';
 import { loadCredentials } from '../../home/credentials.ts';
-import { findServer } from '../../home/find-server.ts';
+import { findServer, ServerUnavailable } from '../../home/find-server.ts';
 import { reasonOfRefusal, UnreadableFile } from '../../input/files.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -32,13 +32,24 @@ export class Refused extends Error {}
 /** No request will succeed: the server cannot be reached, or refuses the caller. */
 export class Unusable extends Error {}
 
+const EXPECTED = [Refused, Unusable, ConfigError, UnreadableFile, ServerUnavailable];
+
 /** Expected errors as one line; others are rethrown. */
 export function reasonOf(error: unknown): string {
-  if (error instanceof Unusable || error instanceof ConfigError || error instanceof UnreadableFile)
-    return error.message;
+  if (error instanceof Error && EXPECTED.some((kind) => error instanceof kind)) return error.message;
   const { path, message } = error as NodeJS.ErrnoException;
   const reason = reasonOfRefusal(error);
   return path ? `${path}: ${reason}` : message;
+}
+
+/** Runs a command, and returns its exit code; an expected error becomes a line for people and the code 1. */
+export async function told(work: () => Promise<number>): Promise<number> {
+  try {
+    return await work();
+  } catch (error) {
+    process.stderr.write(`${reasonOf(error)}\n`);
+    return 1;
+  }
 }
 
 /** A client of --url or of the server of this home folder. It resolves after the first answer. */

@@ -1,20 +1,11 @@
 // The output of a server on a terminal: a progress line with the current step, and readable log lines.
-import type { DestinationStream } from 'pino';
-
 const EVERY_MS = 1_000;
 const CLEAR_LINE = '\r\u001b[K';
 
-export interface Terminal {
-  /** Receives the JSON lines of a logger. */
-  log: DestinationStream;
-  /** Shows this step in the progress line, with the seconds since the start. */
-  doing(step: string): void;
-  /** Removes the progress line. */
-  done(): void;
-}
+export type Terminal = ReturnType<typeof openTerminal>;
 
 /** A stream that is not a terminal gets a line for each step. */
-export function openTerminal(out: Pick<NodeJS.WriteStream, 'write' | 'isTTY'>, now: () => number = Date.now): Terminal {
+export function openTerminal(out: Pick<NodeJS.WriteStream, 'write' | 'isTTY'>, now: () => number = Date.now) {
   let step: string | null = null;
   let began = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -27,20 +18,23 @@ export function openTerminal(out: Pick<NodeJS.WriteStream, 'write' | 'isTTY'>, n
     if (step !== null && out.isTTY) out.write(CLEAR_LINE);
   };
   return {
+    /** Receives the JSON lines of a logger. */
     log: {
-      write(line) {
+      write(line: string) {
         hide();
         out.write(inWords(line));
         show();
       },
     },
-    doing(next) {
+    /** Shows this step in the progress line, with the seconds since the start. */
+    doing(next: string) {
       if (step === null) began = now();
       step = next;
       if (!out.isTTY) out.write(`l9-memory: ${next} …\n`);
       show();
       timer ??= setInterval(show, EVERY_MS).unref();
     },
+    /** Removes the progress line. */
     done() {
       clearInterval(timer);
       timer = undefined;

@@ -1,11 +1,10 @@
 // The fields `admin` of Query and Mutation, which group what only administrators do, so that agents need not look past it.
 // PostGraphile makes one schema for the roles of all callers; grants and policies decide below this group, too.
-import type { PgResource } from 'postgraphile/@dataplan/pg';
 import { access, context, sideEffect } from 'postgraphile/grafast';
-import type { GraphQLFieldConfigMap, GraphQLObjectType } from 'postgraphile/graphql';
 import { pgSmartTags } from 'postgraphile/utils';
 import type { Identity } from '../../auth/identity.ts';
 import { KnownError } from '../../base/errors.ts';
+import { fieldsOf, isFunction } from './schema.ts';
 
 export const ADMIN_QUERY = 'AdminQuery';
 export const ADMIN_MUTATION = 'AdminMutation';
@@ -105,13 +104,13 @@ const adminTags = pgSmartTags(
 
 /** Runs before what is inside the group, which does not run if this throws. */
 const requireAdministrator = () =>
-  sideEffect([access(context(), 'identity')], ([identity]) => {
-    if ((identity as Identity).role === 'l9_agent')
+  sideEffect(access<Identity>(context(), 'identity'), ({ role }) => {
+    if (role === 'l9_agent')
       throw new KnownError('L9SCP', 'admin: permission denied for your role, which administers nothing');
     return true;
   });
 
-type Fields = GraphQLFieldConfigMap<unknown, unknown>;
+type Fields = GraphileBuild.GrafastFieldConfigMap;
 /** The fields that the root types hand over to the types of `admin`. */
 interface Taken {
   query: Fields;
@@ -123,15 +122,15 @@ const takenOf = new WeakMap<object, Taken>();
 function namesIn(build: GraphileBuild.Build): Record<keyof Taken, Set<string>> {
   const { inflection } = build;
   const names = { query: new Set<string>(), mutation: new Set<string>() };
-  for (const found of Object.values(build.pgResources)) {
-    const resource = found as PgResource;
+  for (const resource of Object.values(build.pgResources)) {
     const name = resource.extensions?.pg?.name ?? '';
-    if (!resource.parameters) {
+    if (isFunction(resource)) {
+      if (QUERY_FUNCTIONS.has(name)) names.query.add(inflection.customQueryField({ resource }));
+      if (MUTATION_FUNCTIONS.has(name)) names.mutation.add(inflection.customQueryField({ resource }));
+    } else {
       if (LISTS.has(name)) names.query.add(inflection.allRowsList(resource));
       if (CONNECTIONS.has(name)) names.query.add(inflection.allRowsConnection(resource));
-    } else if (QUERY_FUNCTIONS.has(name)) names.query.add(inflection.customQueryField({ resource: found as never }));
-    else if (MUTATION_FUNCTIONS.has(name))
-      names.mutation.add(inflection.customQueryField({ resource: found as never }));
+    }
   }
   return names;
 }
@@ -146,8 +145,8 @@ const adminGroup: GraphileConfig.Plugin = {
         takenOf.set(build, taken);
         const register = (name: string, kind: keyof Taken, description: string) => {
           const fields = () => {
-            for (const root of ['Query', 'Mutation']) (build.getTypeByName(root) as GraphQLObjectType).getFields();
-            return taken[kind] as never;
+            for (const root of ['Query', 'Mutation']) fieldsOf(build.getTypeByName(root));
+            return taken[kind];
           };
           build.registerObjectType(name, {}, () => ({ description, fields }), 'AdminPlugin');
         };
@@ -160,7 +159,7 @@ const adminGroup: GraphileConfig.Plugin = {
         const taken = takenOf.get(build)!;
         const names = namesIn(build);
         const rest: Fields = {};
-        for (const [name, field] of Object.entries(fields as Fields)) {
+        for (const [name, field] of Object.entries(fields)) {
           if (names.mutation.has(name)) taken.mutation[name] = field;
           else if (names.query.has(name)) taken.query[name] = field;
           else rest[name] = field;
@@ -168,9 +167,9 @@ const adminGroup: GraphileConfig.Plugin = {
         rest.admin = {
           type: build.getOutputTypeByName(isRootQuery ? ADMIN_QUERY : ADMIN_MUTATION),
           description: `What only administrators ${isRootQuery ? 'read' : 'change'}: settings, callers, keys, rules, prices, the audit log. Agents get SCOPE_DENIED.`,
-          extensions: { grafast: { plan: requireAdministrator } },
-        } as never;
-        return rest as never;
+          plan: requireAdministrator,
+        };
+        return rest;
       },
     },
   },

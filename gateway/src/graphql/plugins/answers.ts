@@ -1,6 +1,7 @@
 // Changes answers on their way out: one list of edits, each of which gets the answer of the one before.
 import type { Request, Response } from 'express';
 import type { Identity } from '../../auth/identity.ts';
+import { isObject } from '../../operations/read-input.ts';
 
 /** An error as it is sent. */
 export interface ShownError {
@@ -25,6 +26,9 @@ export interface Answered {
   durationMs: number;
 }
 
+/** The type of grafserv is any JSON. What it sends as an object is the answer to a document. */
+const isAnswer = (json: unknown): json is Answer['json'] => isObject(json);
+
 /** Returns the answer to send instead. */
 export type Edit = (answer: Answer, answered: Answered) => Answer | Promise<Answer>;
 
@@ -41,10 +45,9 @@ export const createAnswersPlugin = (edits: readonly Edit[]): GraphileConfig.Plug
         requestDigest.preferJSON = true;
         const began = performance.now();
         const result = await next();
-        if (result?.type !== 'json') return result;
+        if (result?.type !== 'json' || !isAnswer(result.json)) return result;
         const answered = { request, response, identity, durationMs: performance.now() - began };
-        // The type of grafserv is any JSON. What it sends to a request is the answer to a document.
-        let answer = result as unknown as Answer;
+        let answer: Answer = { ...result, json: result.json };
         for (const edit of edits) answer = await edit(answer, answered);
         return Object.assign(result, answer);
       },

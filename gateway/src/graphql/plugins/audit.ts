@@ -1,16 +1,9 @@
 // Audits GraphQL requests: one READ row for the rows that a request read from tables and functions, one DENIED row for a request
 // that was refused or failed. The operations (save, search …) and some functions write their own audit rows.
 
-import type { Response } from 'express';
+import type { Request as HttpRequest, Response } from 'express';
 import type { Logger } from 'pino';
-import type { PgResource, PgResourceParameter } from 'postgraphile/@dataplan/pg';
-import {
-  type DocumentNode,
-  type FieldNode,
-  GraphQLError,
-  type GraphQLObjectType,
-  isObjectType,
-} from 'postgraphile/graphql';
+import { type DocumentNode, type FieldNode, GraphQLError } from 'postgraphile/graphql';
 import type { Refusals } from '../../audit/refusals.ts';
 import { challenge } from '../../auth/challenge.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
@@ -25,10 +18,8 @@ import { ADMIN_QUERY } from './admin.ts';
 import type { Answer, Edit, ShownError } from './answers.ts';
 import { askedAt, fieldAt } from './arguments.ts';
 import { extendDocument, type Request, rowsRead } from './rows-read.ts';
+import { fieldsOf, isFunction } from './schema.ts';
 import { addUp, askedIn } from './selections.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: PostGraphile's own type of a function
-type PgFunction = PgResource<any, any, any, readonly PgResourceParameter[], any>;
 
 export interface AuditOptions {
   database: Database;
@@ -50,6 +41,7 @@ const unserved = (answer: Answer, { sqlstate = '', retryAfterSeconds }: Partial<
 export function createAudit({ database, refusals, logger, audited }: AuditOptions): {
   plugin: GraphileConfig.Plugin;
   recordAnswer: Edit;
+  askedOf: (request: HttpRequest) => Omit<Request, 'failed'> | undefined;
 } {
   const tables = new Map<string, string>();
   const keys = new Map<string, string>();
@@ -135,14 +127,14 @@ export function createAudit({ database, refusals, logger, audited }: AuditOption
       hooks: {
         finalize(schema, build) {
           const fields = {
-            ...schema.getQueryType()!.getFields(),
-            ...(schema.getType(ADMIN_QUERY) as GraphQLObjectType).getFields(),
+            ...fieldsOf(schema.getQueryType()),
+            ...fieldsOf(schema.getType(ADMIN_QUERY)),
           };
           for (const resource of Object.values(build.pgResources)) {
             const { codec } = resource;
             const functionName = resource.extensions?.pg?.name;
             if (functionName && isFunction(resource)) {
-              const field = build.inflection.customQueryField({ resource: resource });
+              const field = build.inflection.customQueryField({ resource });
               // A function is volatile because it writes its own audit row.
               if (field in fields && !queries.has(field))
                 queries.set(field, { name: functionName, isAudited: resource.isMutation });
@@ -153,14 +145,13 @@ export function createAudit({ database, refusals, logger, audited }: AuditOption
             if (!schema.getType(type)) continue;
             if (resource.parameters || resource.isVirtual) {
               for (const attributeName of Object.keys(codec.attributes))
-                attributes.add(`${type}.${build.inflection.attribute({ attributeName, codec: codec })}`);
+                attributes.add(`${type}.${build.inflection.attribute({ attributeName, codec })}`);
               continue;
             }
             tables.set(type, table);
             const key = keyOf(resource.uniques);
-            const field = key && build.inflection.attribute({ attributeName: key, codec: codec });
-            const object = schema.getType(type);
-            if (field && isObjectType(object) && field in object.getFields()) keys.set(type, field);
+            const field = key && build.inflection.attribute({ attributeName: key, codec });
+            if (field && field in fieldsOf(schema.getType(type))) keys.set(type, field);
           }
           return schema;
         },
@@ -210,10 +201,8 @@ export function createAudit({ database, refusals, logger, audited }: AuditOption
     return refusal ? unserved(answer, refusal) : answer;
   };
 
-  return { plugin, recordAnswer };
+  return { plugin, recordAnswer, askedOf: (request) => executed.get(request) };
 }
-
-const isFunction = (resource: PgResource): resource is PgFunction => resource.parameters !== undefined;
 
 /** The column that identifies a row to its readers, who know their tenant: a row of a tenant's settings is named by the tenant. */
 function keyOf(uniques: readonly { isPrimary?: boolean; attributes: readonly string[] }[]): string | undefined {

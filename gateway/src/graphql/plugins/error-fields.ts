@@ -5,7 +5,7 @@ import { type GraphQLField, type GraphQLSchema, getNamedType, isInputObjectType 
 import { camelCase } from '../../operations/graphql-types.ts';
 import type { Edit, ShownError } from './answers.ts';
 import { fieldsAlong } from './arguments.ts';
-import { type Asked, askedIn } from './selections.ts';
+import type { Asked } from './selections.ts';
 
 /** The names of the arguments of a field, and of what its input holds. */
 function argumentNames({ args }: GraphQLField<unknown, unknown>): Set<string> {
@@ -26,28 +26,12 @@ function withArgumentName(asked: Asked & { schema: GraphQLSchema }, error: Shown
   return { ...error, extensions: { ...extensions, field: [name, ...within].join('.') } };
 }
 
-export function createErrorFields(): { plugin: GraphileConfig.Plugin; nameArguments: Edit } {
-  const executed = new WeakMap<Request, Asked & { schema: GraphQLSchema }>();
-  return {
-    plugin: {
-      name: 'ErrorFieldsPlugin',
-      version: '1.0.0',
-      grafast: {
-        middleware: {
-          execute(next, { args }) {
-            const request = args.requestContext?.expressv4?.req;
-            const asked = askedIn(args);
-            if (request && asked) executed.set(request, { schema: args.schema, ...asked });
-            return next();
-          },
-        },
-      },
-    },
-    nameArguments(answer, { request }) {
-      const asked = executed.get(request);
-      const { errors } = answer.json;
-      if (!asked || !errors) return answer;
-      return { ...answer, json: { ...answer.json, errors: errors.map((error) => withArgumentName(asked, error)) } };
-    },
+/** `askedOf` knows what each request asked for, once it was understood. */
+export const namesArguments =
+  (askedOf: (request: Request) => (Asked & { schema: GraphQLSchema }) | undefined): Edit =>
+  (answer, { request }) => {
+    const asked = askedOf(request);
+    const { errors } = answer.json;
+    if (!asked || !errors) return answer;
+    return { ...answer, json: { ...answer.json, errors: errors.map((error) => withArgumentName(asked, error)) } };
   };
-}

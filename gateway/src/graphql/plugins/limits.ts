@@ -14,6 +14,7 @@ import {
 } from 'postgraphile/graphql';
 import { KnownError } from '../../base/errors.ts';
 import { withoutValues } from '../../input/echo.ts';
+import { checking } from './checks.ts';
 import { addUp, askedIn, countCalls } from './selections.ts';
 
 // Checking a document takes time that grows with the square of its length.
@@ -84,19 +85,7 @@ function checkFilters(args: ExecutionArgs): void {
 export const limitsPlugin: GraphileConfig.Plugin = {
   name: 'LimitsPlugin',
   version: '1.0.0',
-  grafast: {
-    middleware: {
-      execute(next, { args }) {
-        try {
-          checkFilters(args);
-        } catch (error) {
-          if (error instanceof GraphQLError) return { errors: [error] };
-          throw error;
-        }
-        return next();
-      },
-    },
-  },
+  grafast: checking(checkFilters),
   grafserv: {
     middleware: {
       setPreset(next, event) {

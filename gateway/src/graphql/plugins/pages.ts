@@ -15,6 +15,7 @@ import {
   type SelectionSetNode,
   valueFromASTUntyped,
 } from 'postgraphile/graphql';
+import { checking } from './checks.ts';
 import { type Asked, askedIn } from './selections.ts';
 
 const DEFAULT_PAGE = 50;
@@ -147,17 +148,5 @@ export const pagesPlugin: GraphileConfig.Plugin = {
       },
     },
   },
-  grafast: {
-    middleware: {
-      execute(next, { args }) {
-        try {
-          checkCost(args);
-        } catch (error) {
-          if (error instanceof GraphQLError) return { errors: [error] };
-          throw error;
-        }
-        return next();
-      },
-    },
-  },
+  grafast: checking(checkCost),
 };

@@ -1,7 +1,7 @@
 // What PostGraphile would offer by itself and nobody asks for: lookups by every unique key, relations to the tenant of a row, edges
 // of small lists, and the same descriptions on each list. docs/reference/graphql.md says once what holds for all.
-import type { PgResource, PgResourceUnique } from 'postgraphile/@dataplan/pg';
-import type { Step } from 'postgraphile/grafast';
+import type { PgResource, PgResourceUnique, PgSelectStep } from 'postgraphile/@dataplan/pg';
+import type { GrafastFieldConfig, Step } from 'postgraphile/grafast';
 import { pgSmartTags } from 'postgraphile/utils';
 
 /** The key by which a table is looked up at the root; `filter` and `node` find rows of the others. */
@@ -60,18 +60,14 @@ const COMMON_ARGUMENTS: ReadonlySet<string> = new Set([
   'filter',
 ]);
 
-interface Rows extends Step {
-  orderBy(order: { attribute: string; direction: 'ASC' }): void;
-  setOrderIsUnique(): void;
-}
-type Plan = (...args: unknown[]) => Step & { getSubplan?(): Rows };
+type Plan = NonNullable<GrafastFieldConfig<Step>['plan']>;
 
 /** A list without the argument `orderBy` would have no order, and its pages could overlap. */
 function inOrderOfKey(plan: Plan, { uniques }: PgResource): Plan {
   const { attributes = [] } = uniques.find(({ isPrimary }) => isPrimary) ?? {};
-  return (...args) => {
-    const $list = plan(...args);
-    const $rows = $list.getSubplan?.() ?? ($list as Step as Rows);
+  return ($parent, args, info) => {
+    const $list = plan($parent, args, info);
+    const $rows: PgSelectStep = $list.getSubplan?.() ?? $list;
     for (const attribute of attributes) $rows.orderBy({ attribute, direction: 'ASC' });
     if (attributes.length > 0) $rows.setOrderIsUnique();
     return $list;
@@ -112,7 +108,7 @@ const surfacePlugin: GraphileConfig.Plugin = {
       pgResourceUnique: {
         inferred: (behavior, [resource, unique]) => [
           behavior,
-          isLookup(resource as PgResource, unique) ? 'query:resource:single' : '-query:resource:single',
+          isLookup(resource, unique) ? 'query:resource:single' : '-query:resource:single',
         ],
       },
       pgResource: {
@@ -148,8 +144,8 @@ const surfacePlugin: GraphileConfig.Plugin = {
           : isConnectionEdgeType || isMutationPayload || isList || isRepeated(build, scope, field.description);
         const shown = isCommon ? { ...field, description: null } : field;
         const table = pgFieldResource?.codec.extensions?.pg?.name ?? '';
-        if (!isList || ORDERED.has(table)) return shown;
-        return { ...shown, plan: inOrderOfKey(field.plan as never, pgFieldResource as PgResource) as never };
+        if (!isList || ORDERED.has(table) || !field.plan) return shown;
+        return { ...shown, plan: inOrderOfKey(field.plan, pgFieldResource!) };
       },
       GraphQLObjectType_fields_field_args_arg(argument, _build, { scope: { argName } }) {
         return COMMON_ARGUMENTS.has(argName) ? { ...argument, description: null } : argument;

@@ -19,13 +19,13 @@ import {
   valueFromASTUntyped,
   visit,
 } from 'postgraphile/graphql';
-import { KnownError } from '../../base/errors.ts';
 import { shownPath, withoutValues } from '../../input/echo.ts';
 import { INEXACT_NUMBER, INEXACT_REASON, isExactNumber } from '../../input/exact-json.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
 import { checkStorable } from '../../operations/storable.ts';
 import type { Edit, ShownError } from './answers.ts';
+import { checking } from './checks.ts';
 
 const MAX_MESSAGE_LENGTH = 500;
 // The largest number that a column of type real holds.
@@ -209,22 +209,10 @@ export const finishErrors: Edit = (answer, { request }) => {
 export const valuesPlugin: GraphileConfig.Plugin = {
   name: 'ValuesPlugin',
   version: '1.0.0',
-  grafast: {
-    middleware: {
-      execute(next, { args }) {
-        try {
-          checkVariables(args);
-          checkPaging(args);
-        } catch (error) {
-          if (error instanceof GraphQLError) return { errors: [error] };
-          if (error instanceof KnownError)
-            return { errors: [new GraphQLError(error.message, { originalError: error })] };
-          throw error;
-        }
-        return next();
-      },
-    },
-  },
+  grafast: checking((args) => {
+    checkVariables(args);
+    checkPaging(args);
+  }),
   grafserv: {
     middleware: {
       setPreset(next, event) {
