@@ -62,7 +62,7 @@ export const tagsPlugin = jsonPgSmartTags({
           name: 'fact',
           // Memory.facts has all facts of a memory: packet_store_facts().
           foreignKey:
-            '(source_packet) references public.packet_store (packet_id)|@fieldName sourceMemory|@foreignBehavior -*',
+            '(source_packet) references public.packet_store (packet_id)|@fieldName sourceMemory|@behavior -manyRelation:resource:connection -manyRelation:resource:list',
         },
         attribute: {
           audience_id: { tags: { behavior: '-*' } },
