@@ -9,6 +9,7 @@ const searchable = { behavior: '+attribute:filterBy +attribute:orderBy' };
 const unsearchable = { behavior: '-attribute:filterBy -attribute:orderBy' };
 
 const toMemory = '(source_packet) references public.packet_store (packet_id)';
+const withoutList = '@behavior -manyRelation:resource:connection -manyRelation:resource:list';
 
 interface Rules {
   /** Those of the table itself. */
@@ -52,7 +53,7 @@ const tables: Record<string, Rules> = {
   memory_tombstones: { columns: { packet_type: { name: 'kind' } } },
   knowledge_facts: {
     // Memory.facts has all facts of a memory: packet_store_facts().
-    tags: { name: 'fact', foreignKey: `${toMemory}|@fieldName sourceMemory|@foreignBehavior -*` },
+    tags: { name: 'fact', foreignKey: `${toMemory}|@fieldName sourceMemory|${withoutList}` },
     searchable: 'subject_normalized predicate scope project_id confidence valid_from recorded_at',
     hidden: 'audience_id',
     columns: { superseded_by: { name: 'superseded_by_id' } },
@@ -85,7 +86,7 @@ const tables: Record<string, Rules> = {
   entity_relationships: {
     tags: {
       // The opposite relation follows the evidence: packet_store_relationships().
-      foreignKey: `${toMemory}|@fieldName sourceMemory|@behavior -manyRelation:resource:connection -manyRelation:resource:list`,
+      foreignKey: `${toMemory}|@fieldName sourceMemory|${withoutList}`,
     },
     searchable: 'source_normalized target_normalized relationship_type scope project_id',
     // The supporting memory that expires last; `memories` has all of them.
