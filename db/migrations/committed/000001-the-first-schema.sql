@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2e8406660d4be3472754d90f665612a74a97b9cc
+--! Hash: sha1:50afae454309dbd0fb7e13bef89b1337e74465ed
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1455,10 +1455,11 @@ create table public.audit_log (
   session_id text generated always as (details ->> 'session_id') virtual,
   trace_id text generated always as (details ->> 'trace_id') virtual,
   primary key (audit_id, occurred_at),
-  constraint audit_operation_known check (operation in
-    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE')),
-  constraint audit_status_known check (status in ('success', 'error')),
-  constraint audit_error_has_sqlstate check ((status = 'error') = (sqlstate is not null)),
+  -- One constraint for three columns: PostgreSQL prepares each constraint, and all virtual columns with it, for every statement.
+  constraint audit_operation_and_status_known check (
+    operation in
+      ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE')
+    and status in ('success', 'error') and (status = 'error') = (sqlstate is not null)),
   constraint audit_details_say_who check (
     details ?& array['caller', 'creator', 'source', 'tool_name']
     and (details ->> 'caller' <> '') is true and (details ->> 'tool_name' <> '') is true)
@@ -7421,18 +7422,18 @@ grant execute on function packets.clean_tag, packets.tag_keys, packets.wanted_ta
 -- The hash by which two contents count as the same. Triggers of packet_store store it, and saves look for duplicates
 -- by it.
 
-create function packets.content_hash(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
-return (
-  select pg_catalog.sha256(pg_catalog.convert_to(
-    pg_catalog.lower(pg_catalog.btrim(
-      -- Replace only where there is something to collapse, and not every space.
-      case when c.text ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(c.text, '\s{2,}|[^\S ]', ' ', 'g') else c.text end)),
-    'UTF8'))
+create function packets.content_hash(content text) returns bytea
+language plpgsql immutable parallel safe strict set search_path = '' as $$
+declare
   -- An accent may be part of its letter or a character of its own. ASCII has none.
-  from (
-    select case when pg_catalog.octet_length(content) = pg_catalog.length(content) then content
-      else pg_catalog.normalize(content, 'NFC') end as text
-    offset 0) c);
+  composed text := case when octet_length(content) = length(content) then content else normalize(content) end;
+begin
+  -- Replace only where there is something to collapse, and not every space.
+  if composed ~ '\s\s|[^\S ]' then
+    composed := regexp_replace(composed, '\s{2,}|[^\S ]', ' ', 'g');
+  end if;
+  return sha256(convert_to(lower(btrim(composed)), 'UTF8'));
+end $$;
 comment on function packets.content_hash is 'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing '
   'it. Two contents with equal hashes have the same words; text_identity() tells whether they say the same.';
 grant execute on function packets.content_hash to l9_agent, l9_admin;
@@ -7442,10 +7443,12 @@ grant execute on function packets.content_hash to l9_agent, l9_admin;
 -- whether a memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
 
 create function packets.identity_of_hash(content_hash bytea, content text) returns bytea
-language sql immutable parallel safe strict set search_path = ''
-return (
-  select case when t.case_hash is null then content_hash else pg_catalog.sha256(content_hash || t.case_hash) end
-  from (select words.case_hash(content) as case_hash offset 0) as t);
+language plpgsql immutable parallel safe strict set search_path = '' as $$
+declare
+  case_hash constant bytea := words.case_hash(content);
+begin
+  return case when case_hash is null then content_hash else sha256(content_hash || case_hash) end;
+end $$;
 comment on function packets.identity_of_hash is 'The text_identity() of a text whose content_hash() is known.';
 
 create function packets.text_identity(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
@@ -13475,37 +13478,43 @@ grant execute on function memories.answer_of_key, memories.remember_answer to l9
 -- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by
 -- it.
 
+-- plpgsql takes the row apart once, and not for each field.
 create function memories.json_of(memory public.packet_store, importance real) returns jsonb
-language sql stable parallel safe set search_path = ''
-return case when (memory).packet_id is not null then pg_catalog.jsonb_build_object(
-  'packet_id', (memory).packet_id,
-  'content', (memory).envelope ->> 'content',
-  'kind', (memory).packet_type,
-  'title', (memory).title,
-  'scope', (memory).scope,
-  'project_id', (memory).project_id,
-  'branch', (memory).branch,
-  'tags', (memory).tags,
-  'metadata', (memory).metadata,
-  'envelope', (memory).envelope - 'content',
-  'routing', (memory).routing,
-  'provenance', (memory).provenance,
-  'thread_id', (memory).thread_id,
-  'speaker', (memory).speaker,
-  'language', (memory).language,
-  'parent_ids', (memory).parent_ids,
-  'importance', importance,
-  'estimated_importance', (memory).importance_score,
-  -- infinity says only that the rules of the kind set no expiry.
-  'ttl', nullif((memory).ttl, 'infinity'),
-  'archived_at', (memory).archived_at,
-  'timestamp', (memory)."timestamp",
-  'created_at', (memory).created_at,
-  'updated_at', (memory).updated_at,
-  'correlation_id', (memory).correlation_id,
-  'session_id', (memory).session_id,
-  'trace_id', (memory).trace_id
-) end;
+language plpgsql stable parallel safe set search_path = '' as $$
+begin
+  if memory.packet_id is null then
+    return null;
+  end if;
+  return jsonb_build_object(
+    'packet_id', memory.packet_id,
+    'content', memory.envelope ->> 'content',
+    'kind', memory.packet_type,
+    'title', memory.title,
+    'scope', memory.scope,
+    'project_id', memory.project_id,
+    'branch', memory.branch,
+    'tags', memory.tags,
+    'metadata', memory.metadata,
+    'envelope', memory.envelope - 'content',
+    'routing', memory.routing,
+    'provenance', memory.provenance,
+    'thread_id', memory.thread_id,
+    'speaker', memory.speaker,
+    'language', memory.language,
+    'parent_ids', memory.parent_ids,
+    'importance', importance,
+    'estimated_importance', memory.importance_score,
+    -- infinity says only that the rules of the kind set no expiry.
+    'ttl', nullif(memory.ttl, 'infinity'),
+    'archived_at', memory.archived_at,
+    'timestamp', memory."timestamp",
+    'created_at', memory.created_at,
+    'updated_at', memory.updated_at,
+    'correlation_id', memory.correlation_id,
+    'session_id', memory.session_id,
+    'trace_id', memory.trace_id
+  );
+end $$;
 comment on function memories.json_of is 'A memory as the gateway returns it, with its learned importance.';
 
 create function memories.memory_json(memory public.packet_store) returns jsonb
@@ -13515,10 +13524,12 @@ comment on function memories.memory_json is 'A memory as the gateway returns it;
   'save_memory, except that importance is the learned one and estimated_importance the writer''s.';
 
 create function memories.saved_json(status text, memory public.packet_store) returns jsonb
-language sql stable parallel safe set search_path = ''
--- Nobody has found or used a new memory yet, so there is nothing to look up.
-return memories.json_of(memory, case when status = 'inserted' then importance.importance_of(memory, null, pg_catalog.now())
-  else public.packet_store_importance_score(memory) end);
+language plpgsql stable parallel safe set search_path = '' as $$
+begin
+  -- Nobody has found or used a new memory yet, so there is nothing to look up.
+  return memories.json_of(memory, case when status = 'inserted' then importance.importance_of(memory, null, now())
+    else public.packet_store_importance_score(memory) end);
+end $$;
 comment on function memories.saved_json is 'The memory in the answer of a save with this status, as memory_json() returns it.';
 grant execute on function memories.json_of, memories.memory_json, memories.saved_json to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/020-memory-json.sql
