@@ -4,16 +4,21 @@ create type identity.bounds as (
   max_importance real, max_confidence double precision, max_lesson_confidence double precision, max_priority text);
 comment on type identity.bounds is 'The upper bounds of the values that an actor gives to its own text.';
 
+-- Without a search_path it is inlined.
+create function identity.bounds_of_actor(actor public.actors) returns identity.bounds language sql immutable parallel safe
+return row(
+  coalesce((actor).max_importance, case (actor).role when 'l9_agent' then 0.5 else 1 end),
+  coalesce((actor).max_confidence, case (actor).role when 'l9_agent' then 0.8 else 1 end),
+  coalesce((actor).max_lesson_confidence, case (actor).role when 'l9_agent' then 0.7 else 1 end),
+  coalesce((actor).max_priority, case (actor).role when 'l9_agent' then 'medium' else 'critical' end))::identity.bounds;
+comment on function identity.bounds_of_actor is 'The bounds of an actor, as its row says or by default; the greatest for null. '
+  'Not executable by callers: functions of the owner call it.';
+
 create function identity.bounds_of(tenant_id uuid, creator text) returns identity.bounds
 language sql stable parallel safe security definer set search_path = ''
-return coalesce((
-  select row(
-    coalesce(a.max_importance, case a.role when 'l9_agent' then 0.5 else 1 end),
-    coalesce(a.max_confidence, case a.role when 'l9_agent' then 0.8 else 1 end),
-    coalesce(a.max_lesson_confidence, case a.role when 'l9_agent' then 0.7 else 1 end),
-    coalesce(a.max_priority, case a.role when 'l9_agent' then 'medium' else 'critical' end))::identity.bounds
-  from public.actors a
-  where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
-  row(1, 1, 1, 'critical')::identity.bounds);
+return coalesce(
+  (select identity.bounds_of_actor(a) from public.actors a
+   where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
+  identity.bounds_of_actor(null));
 comment on function identity.bounds_of is 'The bounds of the actor that writes under this creator name. A name without an actor, '
   'such as job, has the greatest bounds. Definer: agents read no row of actors but their own.';

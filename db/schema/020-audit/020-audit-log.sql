@@ -20,10 +20,11 @@ create table public.audit_log (
   session_id text generated always as (details ->> 'session_id') virtual,
   trace_id text generated always as (details ->> 'trace_id') virtual,
   primary key (audit_id, occurred_at),
-  constraint audit_operation_known check (operation in
-    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE')),
-  constraint audit_status_known check (status in ('success', 'error')),
-  constraint audit_error_has_sqlstate check ((status = 'error') = (sqlstate is not null)),
+  -- One constraint for three columns: PostgreSQL prepares each constraint, and all virtual columns with it, for every statement.
+  constraint audit_operation_and_status_known check (
+    operation in
+      ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE')
+    and status in ('success', 'error') and (status = 'error') = (sqlstate is not null)),
   constraint audit_details_say_who check (
     details ?& array['caller', 'creator', 'source', 'tool_name']
     and (details ->> 'caller' <> '') is true and (details ->> 'tool_name' <> '') is true)

@@ -18,7 +18,7 @@ const begin = (settings: Settings) => {
 export const isPipelined = (client: pg.ClientBase) => (client as { pipeline?: boolean }).pipeline === true;
 
 /** Waits until no query runs on the connection any more, then rejects with the first failure in order. */
-async function settled<T extends readonly unknown[]>(flight: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+export async function settled<T extends readonly unknown[]>(flight: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
   const results = await Promise.allSettled(flight);
   const failure = results.find((result) => result.status === 'rejected');
   if (failure) throw failure.reason;

@@ -1,56 +1,22 @@
 // The adaptor between PostGraphile and the pool. The one of PostGraphile waits for begin, the settings, the query and
 // commit in turn; here a read is one round trip.
-import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from 'postgraphile/@dataplan/pg';
-import { inOneTrip, inTransaction, isPipelined, retryDeadlocks } from '../database/index.ts';
+import { inOneTrip, inTransaction, isPipelined, queryPrepared, retryDeadlocks, settled } from '../database/index.ts';
 
 /** The key of pgSettings by which a request says that it is a mutation. It is not a setting of the transaction. */
 export const IS_MUTATION = 'is mutation';
-
-const STATEMENTS_PER_CONNECTION = 100;
-
-type Connected = pg.ClientBase & { connection?: { parsedStatements?: Record<string, string> } };
-
-/** The prepared statements of each connection, the least recently used first. */
-const prepared = new WeakMap<object, LRUCache<string, true>>();
-
-function statementsOf(client: Connected) {
-  const statements = prepared.get(client) ?? new LRUCache<string, true>({ max: STATEMENTS_PER_CONNECTION + 1 });
-  prepared.set(client, statements);
-  return statements;
-}
-
-async function letGo(client: Connected, parsed: Record<string, string>, name: string) {
-  const text = parsed[name];
-  if (!text) return;
-  delete parsed[name];
-  await client.query(`deallocate ${client.escapeIdentifier(name)}`).catch(() => {
-    // An aborted transaction keeps the statement, and preparing it again would be an error.
-    parsed[name] = text;
-  });
-}
 
 async function query<Row>(
   client: pg.ClientBase,
   { text, values, name, arrayMode }: PgClientQuery,
 ): Promise<PgClientResult<Row>> {
-  // The types of pg leave out what it keeps of a connection.
-  const parsed = (client as Connected).connection?.parsedStatements;
-  const config: pg.QueryConfig & { rowMode?: 'array' } = { text, values: values ?? [] };
-  if (arrayMode) config.rowMode = 'array';
-  if (name && parsed) {
-    const statements = statementsOf(client);
-    statements.set(name, true);
-    config.name = name;
-    if (statements.size > STATEMENTS_PER_CONNECTION) {
-      const [leastUsed] = statements.rkeys();
-      statements.delete(leastUsed!);
-      const gone = letGo(client, parsed, leastUsed!);
-      if (!isPipelined(client)) await gone;
-    }
-  }
-  const { rows, rowCount } = await client.query(config);
+  const { rows, rowCount } = await queryPrepared<Row & pg.QueryResultRow>(client, {
+    text,
+    values: [...(values ?? [])],
+    ...(name && { name }),
+    ...(arrayMode && { rowMode: 'array' }),
+  });
   return { rows, rowCount, notices: [] };
 }
 
@@ -98,7 +64,8 @@ export function createWithPgClient(pool: pg.Pool, reload: Reload): WithPgClient 
       work: Promise<Result>,
     ): Promise<readonly [Result, string[]]> => {
       if (!isMutation) return [await work, []];
-      if (isPipelined(client)) return Promise.all([work, channelsOf(client)]);
+      // Where the mutation fails, so does what follows it in its transaction, and both failures may come at once.
+      if (isPipelined(client)) return settled([work, channelsOf(client)]);
       return [await work, await channelsOf(client)];
     };
     return callback({

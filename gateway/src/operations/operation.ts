@@ -1,9 +1,11 @@
 // An operation is something a caller can do: one SQL function, offered as an MCP tool and as a GraphQL field.
+import { hash } from 'node:crypto';
 import type pg from 'pg';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
 import { KnownError } from '../base/errors.ts';
+import { queryPrepared } from '../database/index.ts';
 import type { TextVector } from '../embeddings/index.ts';
 import { isObject } from './read-input.ts';
 import type { Reader } from './standing.ts';
@@ -193,7 +195,8 @@ export async function call<Row>(
   const present = Object.entries(input).filter(([, value]) => value !== null && value !== undefined);
   const values = present.map(([, value]) => (isObject(value) ? JSON.stringify(value) : value));
   const parameters = present.map(([parameter], index) => `"${parameter}" => $${index + 1}`);
-  const { rows } = await client.query(`select ${select} from public.${name}(${parameters.join(', ')}) as r`, values);
+  const text = `select ${select} from public.${name}(${parameters.join(', ')}) as r`;
+  const { rows } = await queryPrepared(client, { name: hash('sha256', text, 'base64url'), text, values });
   return rows[0] as Row;
 }
 

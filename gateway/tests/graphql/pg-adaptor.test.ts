@@ -1,6 +1,6 @@
 import type { WithPgClient } from 'postgraphile/@dataplan/pg';
 import { claimsOf } from '../../../db/tests/support/sessions.ts';
-import { createWithPgClient } from '../../src/graphql/pg-adaptor.ts';
+import { createWithPgClient, IS_MUTATION } from '../../src/graphql/pg-adaptor.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -38,6 +38,15 @@ describe('the PostGraphile adaptor of the pool', () => {
       );
       if (n % 2 === 0) await expect(asked).rejects.toMatchObject({ code: '22012' });
       else expect((await asked).rows).toHaveLength(1);
+    }
+  });
+
+  it('rejects a mutation with its own failure, and not with that of the aborted transaction', async () => {
+    for (let n = 0; n < 50; n++) {
+      const asked = withPgClient({ ...claimsOf('C'), [IS_MUTATION]: 'true' }, (client) =>
+        client.query({ text: 'select 1 / 0', name: 'always fails', values: [] }),
+      );
+      await expect(asked).rejects.toMatchObject({ code: '22012' });
     }
   });
 
