@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f2df7d7507ed19b79c0606202da396b66663a59a
+--! Hash: sha1:40d2de4bcb65c3739f524b2f9c8834613186269e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -899,17 +899,22 @@ create type identity.bounds as (
   max_importance real, max_confidence double precision, max_lesson_confidence double precision, max_priority text);
 comment on type identity.bounds is 'The upper bounds of the values that an actor gives to its own text.';
 
+-- Without a search_path it is inlined.
+create function identity.bounds_of_actor(actor public.actors) returns identity.bounds language sql immutable parallel safe
+return row(
+  coalesce((actor).max_importance, case (actor).role when 'l9_agent' then 0.5 else 1 end),
+  coalesce((actor).max_confidence, case (actor).role when 'l9_agent' then 0.8 else 1 end),
+  coalesce((actor).max_lesson_confidence, case (actor).role when 'l9_agent' then 0.7 else 1 end),
+  coalesce((actor).max_priority, case (actor).role when 'l9_agent' then 'medium' else 'critical' end))::identity.bounds;
+comment on function identity.bounds_of_actor is 'The bounds of an actor, as its row says or by default; the greatest for null. '
+  'Not executable by callers: functions of the owner call it.';
+
 create function identity.bounds_of(tenant_id uuid, creator text) returns identity.bounds
 language sql stable parallel safe security definer set search_path = ''
-return coalesce((
-  select row(
-    coalesce(a.max_importance, case a.role when 'l9_agent' then 0.5 else 1 end),
-    coalesce(a.max_confidence, case a.role when 'l9_agent' then 0.8 else 1 end),
-    coalesce(a.max_lesson_confidence, case a.role when 'l9_agent' then 0.7 else 1 end),
-    coalesce(a.max_priority, case a.role when 'l9_agent' then 'medium' else 'critical' end))::identity.bounds
-  from public.actors a
-  where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
-  row(1, 1, 1, 'critical')::identity.bounds);
+return coalesce(
+  (select identity.bounds_of_actor(a) from public.actors a
+   where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
+  identity.bounds_of_actor(null));
 comment on function identity.bounds_of is 'The bounds of the actor that writes under this creator name. A name without an actor, '
   'such as job, has the greatest bounds. Definer: agents read no row of actors but their own.';
 --! EndIncluded 010-identity/168-bounds.sql
@@ -1389,10 +1394,11 @@ create table public.audit_log (
   session_id text generated always as (details ->> 'session_id') virtual,
   trace_id text generated always as (details ->> 'trace_id') virtual,
   primary key (audit_id, occurred_at),
-  constraint audit_operation_known check (operation in
-    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE')),
-  constraint audit_status_known check (status in ('success', 'error')),
-  constraint audit_error_has_sqlstate check ((status = 'error') = (sqlstate is not null)),
+  -- One constraint for three columns: PostgreSQL prepares each constraint, and all virtual columns with it, for every statement.
+  constraint audit_operation_and_status_known check (
+    operation in
+      ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE')
+    and status in ('success', 'error') and (status = 'error') = (sqlstate is not null)),
   constraint audit_details_say_who check (
     details ?& array['caller', 'creator', 'source', 'tool_name']
     and (details ->> 'caller' <> '') is true and (details ->> 'tool_name' <> '') is true)
@@ -7026,18 +7032,18 @@ grant execute on function packets.clean_tag, packets.tag_keys, packets.wanted_ta
 --! EndIncluded 070-packets/047-tags.sql
 --! Included 070-packets/050-content-hash.sql
 -- The hash by which two contents count as the same. Triggers of packet_store store it, and saves look for duplicates by it.
-create function packets.content_hash(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
-return (
-  select pg_catalog.sha256(pg_catalog.convert_to(
-    pg_catalog.lower(pg_catalog.btrim(
-      -- Replace only where there is something to collapse, and not every space.
-      case when c.text ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(c.text, '\s{2,}|[^\S ]', ' ', 'g') else c.text end)),
-    'UTF8'))
+create function packets.content_hash(content text) returns bytea
+language plpgsql immutable parallel safe strict set search_path = '' as $$
+declare
   -- An accent may be part of its letter or a character of its own. ASCII has none.
-  from (
-    select case when pg_catalog.octet_length(content) = pg_catalog.length(content) then content
-      else pg_catalog.normalize(content, 'NFC') end as text
-    offset 0) c);
+  composed text := case when octet_length(content) = length(content) then content else normalize(content) end;
+begin
+  -- Replace only where there is something to collapse, and not every space.
+  if composed ~ '\s\s|[^\S ]' then
+    composed := regexp_replace(composed, '\s{2,}|[^\S ]', ' ', 'g');
+  end if;
+  return sha256(convert_to(lower(btrim(composed)), 'UTF8'));
+end $$;
 comment on function packets.content_hash is 'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing '
   'it. Two contents with equal hashes have the same words; text_identity() tells whether they say the same.';
 grant execute on function packets.content_hash to l9_agent, l9_admin;
@@ -7046,10 +7052,12 @@ grant execute on function packets.content_hash to l9_agent, l9_admin;
 -- What makes two texts the same: the words of a text in any case, and what case and indentation mean in it. All that asks
 -- whether a memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
 create function packets.identity_of_hash(content_hash bytea, content text) returns bytea
-language sql immutable parallel safe strict set search_path = ''
-return (
-  select case when t.case_hash is null then content_hash else pg_catalog.sha256(content_hash || t.case_hash) end
-  from (select words.case_hash(content) as case_hash offset 0) as t);
+language plpgsql immutable parallel safe strict set search_path = '' as $$
+declare
+  case_hash constant bytea := words.case_hash(content);
+begin
+  return case when case_hash is null then content_hash else sha256(content_hash || case_hash) end;
+end $$;
 comment on function packets.identity_of_hash is 'The text_identity() of a text whose content_hash() is known.';
 
 create function packets.text_identity(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
@@ -7400,8 +7408,12 @@ declare
 begin
   writer.me := identity.require_identity();
   if is_checked then
-    writer.max_importance := (identity.bounds_of((writer.me).tenant_id, (writer.me).creator)).max_importance;
-    writer.has_projects := packets.has_projects(writer.me, scope);
+    -- What bounds_of() and has_projects() say, in one query: every saved row pays for it.
+    select (identity.bounds_of_actor(a)).max_importance, s.is_project_scoped into writer.max_importance, writer.has_projects
+    from (values (writer.me)) as w (me)
+    left join public.actors a on a.tenant_id = (w.me).tenant_id and a.creator = (w.me).creator
+    left join public.scopes s on s.tenant_id = (w.me).tenant_id and s.scope = writer_in.scope
+      and s.scope = any ((w.me).writable_scopes);
   end if;
   return writer;
 end $$;
@@ -12740,37 +12752,44 @@ grant execute on function memories.answer_of_key, memories.remember_answer to l9
 --! EndIncluded 130-memories/010-idempotency-keys.sql
 --! Included 130-memories/020-memory-json.sql
 -- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by it.
+
+-- plpgsql takes the row apart once, and not for each field.
 create function memories.json_of(memory public.packet_store, importance real) returns jsonb
-language sql stable parallel safe set search_path = ''
-return case when (memory).packet_id is not null then pg_catalog.jsonb_build_object(
-  'packet_id', (memory).packet_id,
-  'content', (memory).envelope ->> 'content',
-  'kind', (memory).packet_type,
-  'title', (memory).title,
-  'scope', (memory).scope,
-  'project_id', (memory).project_id,
-  'branch', (memory).branch,
-  'tags', (memory).tags,
-  'metadata', (memory).metadata,
-  'envelope', (memory).envelope - 'content',
-  'routing', (memory).routing,
-  'provenance', (memory).provenance,
-  'thread_id', (memory).thread_id,
-  'speaker', (memory).speaker,
-  'language', (memory).language,
-  'parent_ids', (memory).parent_ids,
-  'importance', importance,
-  'estimated_importance', (memory).importance_score,
-  -- infinity says only that the rules of the kind set no expiry.
-  'ttl', nullif((memory).ttl, 'infinity'),
-  'archived_at', (memory).archived_at,
-  'timestamp', (memory)."timestamp",
-  'created_at', (memory).created_at,
-  'updated_at', (memory).updated_at,
-  'correlation_id', (memory).correlation_id,
-  'session_id', (memory).session_id,
-  'trace_id', (memory).trace_id
-) end;
+language plpgsql stable parallel safe set search_path = '' as $$
+begin
+  if memory.packet_id is null then
+    return null;
+  end if;
+  return jsonb_build_object(
+    'packet_id', memory.packet_id,
+    'content', memory.envelope ->> 'content',
+    'kind', memory.packet_type,
+    'title', memory.title,
+    'scope', memory.scope,
+    'project_id', memory.project_id,
+    'branch', memory.branch,
+    'tags', memory.tags,
+    'metadata', memory.metadata,
+    'envelope', memory.envelope - 'content',
+    'routing', memory.routing,
+    'provenance', memory.provenance,
+    'thread_id', memory.thread_id,
+    'speaker', memory.speaker,
+    'language', memory.language,
+    'parent_ids', memory.parent_ids,
+    'importance', importance,
+    'estimated_importance', memory.importance_score,
+    -- infinity says only that the rules of the kind set no expiry.
+    'ttl', nullif(memory.ttl, 'infinity'),
+    'archived_at', memory.archived_at,
+    'timestamp', memory."timestamp",
+    'created_at', memory.created_at,
+    'updated_at', memory.updated_at,
+    'correlation_id', memory.correlation_id,
+    'session_id', memory.session_id,
+    'trace_id', memory.trace_id
+  );
+end $$;
 comment on function memories.json_of is 'A memory as the gateway returns it, with its learned importance.';
 
 create function memories.memory_json(memory public.packet_store) returns jsonb
@@ -12780,10 +12799,12 @@ comment on function memories.memory_json is 'A memory as the gateway returns it;
   'save_memory, except that importance is the learned one and estimated_importance the writer''s.';
 
 create function memories.saved_json(status text, memory public.packet_store) returns jsonb
-language sql stable parallel safe set search_path = ''
--- Nobody has found or used a new memory yet, so there is nothing to look up.
-return memories.json_of(memory, case when status = 'inserted' then importance.importance_of(memory, null, pg_catalog.now())
-  else public.packet_store_importance_score(memory) end);
+language plpgsql stable parallel safe set search_path = '' as $$
+begin
+  -- Nobody has found or used a new memory yet, so there is nothing to look up.
+  return memories.json_of(memory, case when status = 'inserted' then importance.importance_of(memory, null, now())
+    else public.packet_store_importance_score(memory) end);
+end $$;
 comment on function memories.saved_json is 'The memory in the answer of a save with this status, as memory_json() returns it.';
 grant execute on function memories.json_of, memories.memory_json, memories.saved_json to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/020-memory-json.sql
