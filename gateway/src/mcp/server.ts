@@ -8,6 +8,7 @@ import { KnownError, mcpText, type PublicError } from '../base/errors.ts';
 import { shownName } from '../input/echo.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { type AnyOperation, requireToolSet, type ToolSet } from '../operations/operation.ts';
+import { RECALLED, recalled } from '../operations/recalled.ts';
 import { createIntroduction } from './introduction.ts';
 import { todaysCall } from './older-calls.ts';
 import { listTools, operationOf } from './tools.ts';
@@ -17,7 +18,7 @@ const failure = (error: PublicError): CallToolResult => ({
   content: [
     { type: 'text', text: mcpText(error) },
     // Not as structured content, which would have to be as the schema of the tool says.
-    ...(error.current ? [{ type: 'text' as const, text: JSON.stringify({ current: error.current }) }] : []),
+    ...(error.current ? [{ type: 'text' as const, text: `${RECALLED}\n${recalled({ current: error.current })}` }] : []),
     ...(error.findings ? [{ type: 'text' as const, text: JSON.stringify({ findings: error.findings }) }] : []),
   ],
 });

@@ -101,6 +101,8 @@ interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared>
   ): Promise<z.output<Output>>;
   /** Why the database did nothing yet and is to be called again. Each reason that `run` was offered comes once at most. */
   retry?(output: z.output<Output>): Retry | null;
+  /** Whether an answer holds texts of memories that the caller has not just sent itself. Without it: no answer does. */
+  recalls?(output: z.output<Output>): boolean;
   /** Finds out the rest of the output in a transaction of its own, after the commit. */
   readonly completion?: Completion<z.output<Output>, Prepared>;
   /** The answer as text: what a model sees. */
@@ -132,6 +134,7 @@ export interface AnyOperation extends Described {
   readonly input: z.ZodType;
   readonly output: z.ZodType;
   readonly completion?: { readonly keys: readonly string[] };
+  readonly recalls?: unknown;
   visit<Answer>(
     visitor: <Input extends z.ZodType, Output extends z.ZodType, Prepared>(
       operation: Operation<Input, Output, Prepared>,

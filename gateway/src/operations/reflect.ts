@@ -77,6 +77,7 @@ export const reflect = defineOperation({
       ...input,
       ...vectorParameters('content_vector', embedded),
     }),
+  recalls: ({ status }) => status === 'reinforced',
   summarize: ({ status, reflection: { reflection_id, times_seen, agent_count, confidence, ...lesson } }, reader) =>
     status === 'inserted'
       ? `Kept as ${reflection_id}.`

@@ -1,7 +1,8 @@
 // Whose word each line of an answer is, and what superseded it: fields of the structured answer, and their place in the text
-// that a model reads. Names stand where the text of a memory cannot: before it, in brackets.
+// that a model reads. Names stand where the text of a memory cannot: outside its quotes, in brackets before it.
 import { z } from 'zod';
 import { uuidText } from './graphql-types.ts';
+import { recalled } from './recalled.ts';
 
 export const writer = {
   creator: z.string().describe('The agent that wrote it.'),
@@ -61,18 +62,16 @@ const textBy = ({ text_creator }: TextCreator, reader: Reader) =>
 /** The id of a row with its standing, as in "[0197… by L-CTO]". */
 export const label = (id: string, row: Standing, reader: Reader) => `[${id}${signature(row, reader)}]`;
 
-/** A line that begins with its writers in brackets. One of the reader's own that begins with a bracket names the reader. */
+/** A line that begins with its writers in brackets. */
 export function signed(line: string, rows: readonly Writer[], reader: Reader): string {
-  const bylines = rows.map((row) => byline(row, line.startsWith('[') ? null : reader).trimStart());
+  const bylines = rows.map((row) => byline(row, reader).trimStart());
   const distinct = [...new Set(bylines)].filter(Boolean);
   return distinct.length > 0 ? `[${distinct.join(', ')}] ${line}` : line;
 }
 
-/** The text of a memory, below a line with its standing. Only the reader's own needs none, unless it begins like one. */
-export function headed(text: string, id: string, row: Standing, reader: Reader): string {
-  const needsNone = signature(row, reader) === '' && !text.startsWith('[');
-  return needsNone ? text : `${label(id, row, reader)}\n${text}`;
-}
+/** The text of a memory, below a line with its standing. Only the reader's own needs none. */
+export const headed = (text: string, id: string, row: Standing, reader: Reader): string =>
+  `${signature(row, reader) === '' ? '' : `${label(id, row, reader)}\n`}${recalled(text)}`;
 
 /** The standing of a whole memory, whose stamps stand in its metadata. */
 export const standingOf = ({ metadata, text_creator, superseded_by, is_partly_superseded }: Memory): Standing => ({
