@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2e8406660d4be3472754d90f665612a74a97b9cc
+--! Hash: sha1:8f9a0e42d7189b93c5151759647acc2545f8aa42
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -94,9 +94,11 @@ comment on schema cortex is 'The tables of the older system as read-only views, 
   'programs read decisions, issues and the other views of kinds, and the tables of schema public.';
 create schema forgetting;
 comment on schema forgetting is 'Erasure of memories and subjects, and tombstones.';
+create schema review;
+comment on schema review is 'Rules about which memories wait for a reviewer, and what reviewers decide.';
 grant usage on schema public, identity, audit, partitions, administration, words, secrets, kinds, packets, embeddings, duplicates,
   importance, documents, memories, derived, entities, events, tasks, facts, graph, search, world_model, reflection, summaries,
-  extraction, access, archive, views, forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  extraction, access, archive, views, forgetting, review to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant usage on schema graphile_migrate to l9_worker;
 grant usage on schema ranking to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 grant usage on schema public, identity, packets, words to l9_searcher;
@@ -1456,7 +1458,8 @@ create table public.audit_log (
   trace_id text generated always as (details ->> 'trace_id') virtual,
   primary key (audit_id, occurred_at),
   constraint audit_operation_known check (operation in
-    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE')),
+    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE',
+      'APPROVE', 'REJECT', 'MERGE')),
   constraint audit_status_known check (status in ('success', 'error')),
   constraint audit_error_has_sqlstate check ((status = 'error') = (sqlstate is not null)),
   constraint audit_details_say_who check (
@@ -1477,7 +1480,8 @@ comment on column public.audit_log.occurred_at is 'When it happened, by the cloc
 comment on column public.audit_log.xid is 'Transaction that wrote the row. Rows are sealed in this order, once no earlier '
   'transaction is still in flight.';
 comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
-comment on column public.audit_log.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. '
+comment on column public.audit_log.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, '
+  'ARCHIVE, RETRIEVE, APPROVE, REJECT, MERGE, or DENIED. '
   'DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
 comment on column public.audit_log.table_name is 'Table that was affected or read.';
 comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
@@ -7234,6 +7238,7 @@ create function packets.max_metadata_bytes() returns integer language sql immuta
 create function packets.max_reference_bytes() returns integer language sql immutable parallel safe return 200;
 create function packets.max_tags() returns integer language sql immutable parallel safe return 64;
 create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
+create function packets.max_reason_bytes() returns integer language sql immutable parallel safe return 1000;
 create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
 create function packets.max_time_ahead() returns interval language sql immutable parallel safe return interval '5 minutes';
 comment on function packets.max_content_bytes is 'The maximum size of a content: 1 MiB.';
@@ -7243,12 +7248,13 @@ comment on function packets.max_reference_bytes is 'The maximum size of a thread
   'tag.';
 comment on function packets.max_tags is 'The maximum number of tags.';
 comment on function packets.max_parents is 'The maximum number of parents.';
+comment on function packets.max_reason_bytes is 'The maximum size of the reason of a review: 1000 bytes.';
 comment on function packets.max_time_ahead is 'How far the event time of a memory may lie after the time of saving: 5 minutes.';
 comment on function packets.kind_pattern is 'The pattern of the name of a kind: a lower-case word of letters, digits and _, at '
   'most 63 characters.';
 grant execute on function packets.max_content_bytes, packets.max_envelope_bytes, packets.max_metadata_bytes,
-  packets.max_reference_bytes, packets.max_tags, packets.max_parents, packets.max_time_ahead, packets.kind_pattern to l9_agent,
-  l9_admin, l9_platform_admin, l9_worker;
+  packets.max_reference_bytes, packets.max_tags, packets.max_parents, packets.max_time_ahead, packets.max_reason_bytes,
+  packets.kind_pattern to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-packets/040-limits.sql
 --! Included 070-packets/045-where.sql
 -- Conditions on the structured fields of envelopes. They are compiled to values, a path and ranges of times, and never to SQL, so
@@ -7811,6 +7817,113 @@ comment on function packets.tg_packet_store__normalise is 'Enforces limits with 
   'computes the content hash. The table''s constraints enforce the same limits.';
 grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;
 --! EndIncluded 070-packets/070-normalise.sql
+--! Included 070-packets/072-review-rules.sql
+-- Which saves wait for a reviewer: rows that administrators write with set_review_rule(), and the function that looks up the one
+-- that decides. The trigger of packet_store that reviews calls needs_review().
+
+create table public.review_rules (
+  rule_id uuid primary key default uuidv7(),
+  tenant_id uuid not null references public.tenants,
+  caller text,
+  scope text,
+  project_id text,
+  kinds text[],
+  source text,
+  needs_review boolean not null,
+  updated_at timestamptz not null default now(),
+  -- How many conditions it states, and which: caller before scope before project_id before kinds before source.
+  specificity integer not null generated always as (
+    32 * num_nonnulls(caller, scope, project_id, kinds, source) + 16 * num_nonnulls(caller) + 8 * num_nonnulls(scope)
+      + 4 * num_nonnulls(project_id) + 2 * num_nonnulls(kinds) + num_nonnulls(source)) stored,
+  constraint review_rule_once unique nulls not distinct (tenant_id, caller, scope, project_id, kinds, source),
+  constraint review_rule_kinds_plain check (
+    cardinality(kinds) between 1 and 64 and array_position(kinds, null) is null
+    and array_to_string(kinds, ' ') ~ '^[a-z][a-z0-9_]*( [a-z][a-z0-9_]*)*$'),
+  constraint review_rule_names_at_most_200_bytes check (
+    greatest(octet_length(caller), octet_length(scope), octet_length(project_id), octet_length(source)) <= 200)
+);
+comment on table public.review_rules is 'Which saves need a review. Of the rules that a save meets decides the one with the most '
+  'conditions; of as many, the one that names a caller, else a scope, a project, kinds, a source; else the one that was changed '
+  'last. Without a rule nothing needs a review. set_review_rule() and delete_review_rule() write this table.';
+comment on column public.review_rules.rule_id is 'UUID version 7.';
+comment on column public.review_rules.tenant_id is 'The tenant whose saves the rule is about.';
+comment on column public.review_rules.caller is 'The caller that saves, such as C; job for background jobs; null: any.';
+comment on column public.review_rules.scope is 'The scope of the memory; null: any.';
+comment on column public.review_rules.project_id is 'The project of the memory; null: any, and none.';
+comment on column public.review_rules.kinds is 'The kinds of the memory, sorted; null: any.';
+comment on column public.review_rules.source is 'The source that is stamped on the memory, such as cursor-ide; null: any.';
+comment on column public.review_rules.needs_review is 'True: what meets the rule waits for a reviewer. False: it counts at once.';
+comment on column public.review_rules.updated_at is 'When the rule was made or last changed.';
+comment on column public.review_rules.specificity is 'The rank of the rule by its conditions: the highest of those that a save '
+  'meets decides.';
+
+call identity.protect_tenant_rows('public.review_rules', readers => 'Administrators read the rules of their tenant.',
+  writers => 'A trigger of packet_store reads the rules; set_review_rule() and delete_review_rule() write them.');
+grant select on public.review_rules to l9_admin, l9_platform_admin;
+-- Agents have no grant: a rule could name a scope or a caller that is hidden from them.
+
+create function packets.needs_review(
+  tenant_id uuid, caller text, scope text, project_id text, kind text, source text) returns boolean
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  return coalesce((
+    select r.needs_review from public.review_rules r
+    where r.tenant_id = needs_review.tenant_id
+      and (r.caller is null or r.caller = needs_review.caller)
+      and (r.scope is null or r.scope = needs_review.scope)
+      and (r.project_id is null or r.project_id = needs_review.project_id)
+      and (r.kinds is null or needs_review.kind = any (r.kinds))
+      and (r.source is null or r.source = needs_review.source)
+    order by r.specificity desc, r.updated_at desc, r.rule_id desc limit 1), false);
+end $$;
+comment on function packets.needs_review is 'True if a memory of this scope, project and kind waits for a reviewer when this '
+  'caller with this source saves it. Definer: callers can''t read the rules.';
+
+-- What a tenant does with a text that it has rejected before.
+create table public.review_settings (
+  tenant_id uuid primary key references public.tenants,
+  rejected_again text not null default 'refuse',
+  updated_at timestamptz not null default now(),
+  constraint review_rejected_again_known check (rejected_again in ('refuse', 'hold'))
+);
+comment on table public.review_settings is 'How a tenant reviews. Only a tenant that changed the default has a row. '
+  'set_review_settings() writes it.';
+comment on column public.review_settings.tenant_id is 'The tenant.';
+comment on column public.review_settings.rejected_again is 'What a save does with a text of the same creator that was rejected '
+  'and has not expired: refuse (the default) raises L9VAL, hold keeps it as rejected too, without asking a reviewer.';
+comment on column public.review_settings.updated_at is 'When the settings were last changed.';
+call identity.protect_tenant_rows('public.review_settings',
+  readers => 'Every caller may read what becomes of a text that was rejected before.',
+  writers => 'A trigger of packet_store reads the settings; set_review_settings() writes them.');
+grant select on public.review_settings to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: set_review_settings() checks the values, and a trigger audits them.
+--! EndIncluded 070-packets/072-review-rules.sql
+--! Included 070-packets/074-withheld.sql
+-- Who is shown what is withheld, which is pending or rejected: its creator and administrators, unless the function that reads
+-- hides it. The policy review_visibility of packet_store calls these, once per query.
+
+-- Searches and what else answers with memories that count say `set l9.withheld = 'hidden'`. Whoever sets it in a session hides
+-- or shows only what the caller may read.
+create function packets.shows_withheld() returns boolean language sql stable parallel safe
+return coalesce(pg_catalog.current_setting('l9.withheld', true), '') <> 'hidden';
+comment on function packets.shows_withheld is 'False in functions that leave out what is pending or rejected, such as searches.';
+
+create function packets.shown_withheld_creator() returns text language sql stable parallel safe
+return case when packets.shows_withheld() and identity.current_role_name() = 'l9_agent' then identity.current_creator() end;
+comment on function packets.shown_withheld_creator is 'The creator whose pending and rejected memories are shown to an agent: its '
+  'own. Null: no one''s.';
+
+create function packets.shows_all_withheld() returns boolean language sql stable parallel safe
+return packets.shows_withheld() and identity.current_role_name() in ('l9_admin', 'l9_platform_admin');
+comment on function packets.shows_all_withheld is 'True if everything pending and rejected that the caller could read otherwise is '
+  'shown: to administrators, who review, and to operators.';
+
+create function packets.is_withheld(review_state text) returns boolean language sql immutable parallel safe
+return coalesce(review_state in ('pending', 'rejected'), false);
+comment on function packets.is_withheld is 'True for the review_state of a memory that does not count.';
+grant execute on function packets.shows_withheld, packets.shown_withheld_creator, packets.shows_all_withheld, packets.is_withheld
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
+--! EndIncluded 070-packets/074-withheld.sql
 --! Included 070-packets/080-stamp.sql
 -- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
 -- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
@@ -8068,14 +8181,19 @@ begin
 
   -- The query runs as the writer, so a parent that it can't see is not found.
   for parent in
-    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p.created_at from public.packet_store p
+    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p.created_at, p.withheld_creator
+    from public.packet_store p
     where p.packet_id = any (to_check) and p.packet_id <> new.packet_id order by p.created_at, p.packet_id
   loop
     found_parents := found_parents + 1;
     newest_time := parent.created_at;
     newest_id := parent.packet_id;
     -- Otherwise the child would reveal the id of a memory that its readers may not know.
-    if not packets.is_scope_within(new.scope, parent.scope) then
+    if parent.withheld_creator is not null and not packets.is_withheld(new.review_state) then
+      perform identity.raise_error('L9VAL', format(
+        'parent_ids: memory %s waits for a review, or was rejected; it has no children that count', parent.packet_id),
+        'parent_ids');
+    elsif not packets.is_scope_within(new.scope, parent.scope) then
       perform identity.raise_error('L9VAL', format(
         'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read',
         new.scope, parent.scope), 'parent_ids');
@@ -8153,6 +8271,8 @@ begin
     and p.user_id is not distinct from new.user_id
     and (new.packet_type <> 'message' or (p.thread_id, p."timestamp", p.speaker) is not distinct from (
       new.thread_id, new."timestamp", packets.speaker_of(new.packet_type, new.metadata, new.envelope ->> 'content')))
+    and p.withheld_creator is not distinct from
+      case when packets.is_withheld(new.review_state) then new.metadata ->> 'creator' end
     and p.ttl <= now()
     and p.packet_id <> new.packet_id;
   if found then
@@ -8241,6 +8361,13 @@ create table public.packet_store (
   identity_hash bytea not null,
   has_own_identity boolean not null default false,
   text_creator text,
+  review_state text,
+  reviewed_by text,
+  reviewed_at timestamptz,
+  review_reason text,
+  -- Generated, so that nobody can write it. Policies, the unique index and statistics need no other column.
+  withheld_creator text generated always as (
+    case when review_state in ('pending', 'rejected') then metadata ->> 'creator' end) stored,
   chunk_count integer not null default 0,
   is_chunked boolean not null generated always as (chunk_count > 0) stored,
   tenant_id uuid not null references public.tenants,
@@ -8276,6 +8403,10 @@ create table public.packet_store (
   constraint packet_branch_of_project check (branch is null or project_id is not null),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
   constraint packet_language_known check (language = any (words.languages())),
+  constraint packet_review_state_known check (review_state in ('pending', 'approved', 'rejected')),
+  constraint packet_review_is_signed check (
+    (review_state in ('approved', 'rejected')) is true = (reviewed_by is not null and reviewed_at is not null)),
+  constraint packet_review_reason_at_most_1000_bytes check (octet_length(review_reason) <= packets.max_reason_bytes()),
   constraint packet_timestamp_finite check (isfinite("timestamp")),
   constraint packet_timestamp_at_most_5_minutes_ahead check ("timestamp" - created_at <= packets.max_time_ahead()),
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
@@ -8293,6 +8424,8 @@ alter table public.packet_store
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
   alter column identity_hash set statistics 0, alter column title set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0,
+  alter column review_state set statistics 0, alter column reviewed_by set statistics 0,
+  alter column review_reason set statistics 0, alter column withheld_creator set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
   alter column words set statistics 0, alter column word_count set statistics 0, alter column branch set statistics 0;
 -- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row
@@ -8359,6 +8492,14 @@ comment on column public.packet_store.has_own_identity is 'True if another write
 comment on column public.packet_store.text_creator is 'The administrator who stands by the present text and fields of a memory '
   'that somebody else created: who changed them last, or saved the same text. Null: they are the creator''s own. Where it is '
   'set, agents may no longer change, delete, supersede or merge the memory.';
+comment on column public.packet_store.review_state is 'Null: the memory needs no review. pending: it waits for a reviewer. '
+  'approved: it counts. rejected: it is kept for its writer and reviewers until it expires. A trigger sets it by review_rules; '
+  'reviewers change it.';
+comment on column public.packet_store.reviewed_by is 'The creator name of the administrator who approved or rejected the memory.';
+comment on column public.packet_store.reviewed_at is 'When the memory was approved or rejected.';
+comment on column public.packet_store.review_reason is 'Why the memory was approved or rejected, at most 1000 bytes.';
+comment on column public.packet_store.withheld_creator is 'The creator of a memory that is pending or rejected, which exists for '
+  'that one and for reviewers only. Null: the memory counts.';
 comment on column public.packet_store.chunk_count is 'The number of chunks a long content was cut into for embedding. It is 0 if '
   'the content was embedded whole, or is not embedded yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
@@ -8379,11 +8520,12 @@ comment on column public.packet_store.word_count is 'How many words the memory h
 
 -- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key
 -- holds owner and scope, so that a collision is never with a row that the writer can't see. People repeat themselves, so a
--- message is a duplicate only if the same speaker said it in the same thread at the same time.
+-- message is a duplicate only if the same speaker said it in the same thread at the same time. What is withheld is a duplicate
+-- only of what else is withheld of the same creator.
 create unique index packet_content_unique on public.packet_store (
   identity_hash, tenant_id, scope, project_id, branch, packet_type, org_id, user_id,
   (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
-  (case when packet_type = 'message' then speaker end)) nulls not distinct;
+  (case when packet_type = 'message' then speaker end), withheld_creator) nulls not distinct;
 -- Like those of the columns, statistics of these expressions would keep samples of erased memories.
 alter index public.packet_content_unique
   alter column 9 set statistics 0, alter column 10 set statistics 0, alter column 11 set statistics 0;
@@ -8412,7 +8554,7 @@ end $$;
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch)
-  include (packet_id, ttl, archived_at);
+  include (packet_id, ttl, archived_at, withheld_creator);
 create index packet_store_archived_idx on public.packet_store (packet_id) where archived_at is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id)
@@ -8423,6 +8565,8 @@ create index packet_store_session_idx on public.packet_store (tenant_id, session
 create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
 create index packet_store_typed_content_idx on public.packet_store (content_hash) where identity_hash <> content_hash;
 create index packet_store_parts_idx on public.packet_store (part_of) where part_of is not null;
+create index packet_store_pending_idx on public.packet_store (tenant_id, packet_id) where review_state = 'pending';
+create index packet_store_rejected_idx on public.packet_store (tenant_id, content_hash) where review_state = 'rejected';
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
 comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
@@ -8431,6 +8575,12 @@ comment on index public.packet_content_unique is 'Prevents exact duplicates, als
 
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
+-- The other columns of a row say who may read it once it counts.
+create policy review_visibility on public.packet_store as restrictive
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher
+  using (
+    withheld_creator is null or withheld_creator = (select packets.shown_withheld_creator())
+    or (select packets.shows_all_withheld()));
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
@@ -8454,6 +8604,8 @@ create policy definer_functions on public.packet_store for select to l9_owner us
 create policy definer_locks on public.packet_store for update to l9_owner using (ttl <= now()) with check (false);
 create policy definer_cleanup on public.packet_store for delete to l9_owner using (ttl <= now());
 
+comment on policy review_visibility on public.packet_store is 'A memory that is pending or rejected exists for its creator, '
+  'administrators and operators only, and jobs derive nothing from it. Searches hide it from these as well.';
 comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote, and whose present '
   'text is not an administrator''s.';
 comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, and whose present '
@@ -8480,12 +8632,12 @@ create trigger _100_normalise
 
 create trigger _300_stamp
   before insert or update of envelope, packet_type, "timestamp", metadata, routing, provenance, thread_id, parent_ids, tags, ttl,
-    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator
+    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator, review_state
   on public.packet_store
   for each row when (current_user <> 'l9_owner' or not packets.is_job_writing())
   execute function packets.tg_packet_store__stamp();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'],
+call secrets.guard_table('public.packet_store', array['packet_type', 'title', 'review_state', 'reviewed_by'], refused_columns => array['branch', 'project_id'],
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id,
@@ -8499,7 +8651,7 @@ create trigger _400_check_parents before insert or update of parent_ids, scope, 
   for each row when (cardinality(new.parent_ids) > 0) execute function packets.tg_packet_store__check_parents();
 
 create trigger _450_replace_expired
-  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata
+  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata, review_state
   on public.packet_store
   for each row execute function packets.tg_packet_store__replace_expired();
 
@@ -8518,11 +8670,13 @@ grant update ( packet_type, envelope, "timestamp", routing, provenance, metadata
   branch, scope, importance_score, correlation_id, session_id, trace_id, language ) on public.packet_store to l9_agent, l9_admin;
 -- The trigger that stamps allows only the administrator's own name, or null, which gives the text back to its creator.
 grant update (text_creator) on public.packet_store to l9_admin;
+-- A trigger stamps who decided, and when.
+grant update (review_state, review_reason) on public.packet_store to l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker, l9_searcher;
 grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
 grant update (chunk_count) on public.packet_store to l9_worker;
 -- packet_id, title, content_hash, identity_hash, has_own_identity, archived_at, part_of, speaker, tenant_id, org_id, user_id,
--- created_at, words and counters can't be inserted or updated by callers: triggers and jobs set them.
+-- created_at, reviewed_by, reviewed_at, words and counters can't be inserted or updated by callers: triggers and jobs set them.
 --! EndIncluded 070-packets/130-packet-store.sql
 --! Included 070-packets/135-text-creator.sql
 -- Whose word the present text of a memory is. Inside the rule that agents change only what they created, a text or field that an
@@ -8593,7 +8747,8 @@ end $$;
 comment on function packets.raise_if_held is 'Raises L9OWN if the caller created a memory whose text is an administrator''s by '
   'now. To be called where the memory could not be locked for a change.';
 
-create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
+create function packets.find_same(draft public.packet_store, hash bytea, is_withheld boolean default false)
+returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -8607,10 +8762,15 @@ begin atomic
     and p.branch is not distinct from (find_same.draft).branch
     and p.packet_type = (find_same.draft).packet_type
     and p.org_id is not distinct from (select identity.current_org_id())
-    and p.user_id is not distinct from (select identity.current_user_id());
+    and p.user_id is not distinct from (select identity.current_user_id())
+    -- One that is withheld is the same only as what its creator has to save for a review.
+    and (p.withheld_creator is null and not find_same.is_withheld
+      or packets.is_withheld((find_same.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
+  order by p.withheld_creator nulls first limit 1;
 end;
 comment on function packets.find_same is 'The memory that the unique index would not let the caller save again: same owner, '
-  'scope, project, branch, kind and identity.';
+  'scope, project, branch, kind and identity. For a draft that is pending, one that counts comes first, then its own pending or '
+  'rejected one, which alone is asked for by is_withheld.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -8629,6 +8789,197 @@ grant execute on function packets.text_writer to l9_agent, l9_admin, l9_platform
 grant execute on function packets.raise_if_held to l9_platform_admin;
 grant execute on function identity.is_admin_creator to l9_admin;
 --! EndIncluded 070-packets/135-text-creator.sql
+--! Included 070-packets/137-review.sql
+-- The trigger _375_review of packet_store: what a rule says needs a review is withheld until an administrator decides, whoever
+-- saves it and by whatever road. Administrators decide by setting review_state.
+
+create function packets.rejected_for() returns interval language sql immutable parallel safe return interval '30 days';
+comment on function packets.rejected_for is 'How long a rejected memory is kept.';
+
+-- Runs as the writer, who sees its own rejected memories, also where a search would hide them.
+create function packets.find_rejected(memory public.packet_store) returns setof public.packet_store
+language sql stable set search_path = '' set l9.withheld = 'shown'
+begin atomic
+  select p.* from public.packet_store p
+  where p.review_state = 'rejected' and p.tenant_id = (memory).tenant_id and p.content_hash = (memory).content_hash
+    and p.withheld_creator = (memory).metadata ->> 'creator'
+    and p.org_id is not distinct from (memory).org_id and p.user_id is not distinct from (memory).user_id
+    and p.packet_id <> (memory).packet_id
+  order by p.reviewed_at desc, p.packet_id desc limit 1;
+end;
+comment on function packets.find_rejected is 'The memory of this text and creator that was rejected and has not expired, in '
+  'whatever place and of whatever kind.';
+
+create function packets.awaits_review(memory public.packet_store) returns boolean
+language sql stable set search_path = ''
+return packets.needs_review((memory).tenant_id, coalesce(identity.current_caller(), 'job'), (memory).scope, (memory).project_id,
+  (memory).packet_type, coalesce((identity.current_identity()).source, (memory).metadata ->> 'source'));
+comment on function packets.awaits_review is 'True if this caller, or a job, can save a memory like this one only for a review.';
+
+-- What counts is shared by then, so that an edit must neither count without a review nor hide the memory from all.
+create function packets.refuse_unreviewed_edit(memory public.packet_store, former public.packet_store) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if ((memory).packet_type, (memory).envelope, (memory)."timestamp", (memory).routing, (memory).provenance, (memory).thread_id,
+      (memory).parent_ids, (memory).tags, (memory).project_id, (memory).branch, (memory).scope,
+      (memory).metadata - 'updated_by')
+    is distinct from ((former).packet_type, (former).envelope, (former)."timestamp", (former).routing, (former).provenance,
+      (former).thread_id, (former).parent_ids, (former).tags, (former).project_id, (former).branch, (former).scope,
+      (former).metadata - 'updated_by')
+    and packets.awaits_review(memory) then
+    perform identity.raise_error('L9IMM', 'memory: it counts already, and what you write there needs a review, so you may change '
+      'only its ttl, importance and language; save a new memory, which waits for a reviewer', 'packet_id');
+  end if;
+end $$;
+comment on function packets.refuse_unreviewed_edit is 'Raises L9IMM if a caller whose saves need a review changes what a memory '
+  'that counts says, or where it counts.';
+
+create function packets.stamp_decision(decided public.packet_store, former public.packet_store) returns public.packet_store
+language plpgsql stable set search_path = '' as $$
+begin
+  if former.withheld_creator is null then
+    perform identity.raise_error('L9VAL',
+      'review_state: this memory counts already; delete it, or change it', 'review_state');
+  elsif decided.review_state is null or decided.review_state not in ('pending', 'approved', 'rejected') then
+    perform identity.raise_error('L9VAL', 'review_state: must be approved, rejected or pending', 'review_state');
+  elsif exists (
+    select from public.packet_store p where p.packet_id = decided.part_of
+      and p.review_state is distinct from decided.review_state) then
+    perform identity.raise_error('L9VAL',
+      'review_state: a part is reviewed with its whole; decide about that one', 'review_state');
+  end if;
+  decided.review_reason := nullif(btrim(decided.review_reason), '');
+  perform identity.check_bytes(decided.review_reason, packets.max_reason_bytes(), 'review_reason');
+  decided.reviewed_by := null;
+  decided.reviewed_at := null;
+  if former.review_state = 'rejected' and former.ttl = former.reviewed_at + packets.rejected_for()
+    and decided.ttl = former.ttl then
+    decided.ttl := null;
+  end if;
+  if decided.review_state = 'pending' then
+    decided.review_reason := null;
+    return decided;
+  end if;
+  decided.reviewed_by := coalesce(identity.current_creator(), identity.current_role_name());
+  decided.reviewed_at := decided.updated_at;
+  if decided.review_state = 'rejected' then
+    if decided.review_reason is null then
+      perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it', 'review_reason');
+    end if;
+    decided.ttl := least(coalesce(decided.ttl, 'infinity'), decided.reviewed_at + packets.rejected_for());
+    return decided;
+  elsif exists (
+    select from public.packet_store p where p.packet_id = any (decided.parent_ids) and p.withheld_creator is not null) then
+    perform identity.raise_error('L9VAL', 'review_state: approve the parents of this memory first', 'review_state');
+  end if;
+  return decided;
+end $$;
+comment on function packets.stamp_decision is 'A memory whose review_state was changed, with who decided and when. A rejected one '
+  'expires after 30 days. Raises L9VAL where there is nothing to decide.';
+
+create function packets.tg_packet_store__review() returns trigger
+language plpgsql set search_path = '' as $$
+declare
+  whole public.packet_store;
+  rejected public.packet_store;
+begin
+  if identity.current_role_name() not in ('l9_agent', 'l9_admin', 'l9_worker') then
+    return new; -- What l9_owner imports is kept as it is.
+  elsif tg_op = 'UPDATE' then
+    if new.review_state is distinct from old.review_state then
+      return packets.stamp_decision(new, old);
+    end if;
+    new.review_reason := old.review_reason;
+    if identity.current_role_name() = 'l9_agent' then
+      if old.review_state = 'rejected' then
+        perform identity.raise_error('L9IMM',
+          'memory: a reviewer rejected it, so it can''t be changed; save another text as a new memory', 'packet_id');
+      elsif old.withheld_creator is null then
+        perform packets.refuse_unreviewed_edit(new, old);
+      end if;
+    end if;
+    return new;
+  end if;
+
+  new.review_state := null;
+  new.reviewed_by := null;
+  new.reviewed_at := null;
+  new.review_reason := null;
+  if new.part_of is not null then
+    select p.* into whole from public.packet_store p where p.packet_id = new.part_of;
+    if packets.is_withheld(whole.review_state) then
+      new.review_state := whole.review_state;
+      new.reviewed_by := whole.reviewed_by;
+      new.reviewed_at := whole.reviewed_at;
+      return new;
+    end if;
+  end if;
+  if not packets.awaits_review(new) then
+    return new;
+  elsif whole.packet_id is not null then
+    perform identity.raise_error('L9IMM', format('memory: the %s that it is a part of counts already, and what you write there '
+      'needs a review; save the %1$s again as a new one', whole.packet_type), 'packet_id');
+  end if;
+  new.review_state := 'pending';
+  select r.* into rejected from packets.find_rejected(new) as r;
+  if rejected.packet_id is null then
+    return new;
+  elsif exists (
+    select from public.review_settings s where s.tenant_id = new.tenant_id and s.rejected_again = 'hold') then
+    new.review_state := 'rejected';
+    new.reviewed_by := rejected.reviewed_by;
+    new.reviewed_at := rejected.reviewed_at;
+    new.review_reason := rejected.review_reason;
+    new.ttl := least(coalesce(new.ttl, 'infinity'), new.created_at + packets.rejected_for());
+    return new;
+  end if;
+  perform identity.raise_error('L9VAL', format(
+    'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id),
+    'content');
+  return null;
+end $$;
+comment on function packets.tg_packet_store__review is 'Withholds a new memory that needs a review by review_rules, refuses edits '
+  'that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a text that '
+  'was rejected before, L9IMM for an edit that needs a review.';
+grant execute on function packets.find_rejected, packets.awaits_review, packets.refuse_unreviewed_edit, packets.stamp_decision,
+  packets.rejected_for to l9_agent, l9_admin, l9_worker;
+grant execute on function packets.needs_review to l9_agent, l9_admin, l9_worker;
+
+create trigger _375_review
+  before insert or update of envelope, packet_type, "timestamp", metadata, routing, provenance, thread_id, parent_ids, tags, ttl,
+    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator, review_state,
+    review_reason
+  on public.packet_store
+  for each row execute function packets.tg_packet_store__review();
+
+create function packets.tg_packet_store__decide_parts() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  update public.packet_store p set review_state = new.review_state, review_reason = new.review_reason
+  where p.part_of = new.packet_id and p.review_state is distinct from new.review_state;
+  return null;
+end $$;
+comment on function packets.tg_packet_store__decide_parts is 'Decides about the parts of a memory, such as the sections of a '
+  'document, as about the whole.';
+
+create trigger _600_decide_parts after update of review_state on public.packet_store
+  for each row when (new.review_state is distinct from old.review_state)
+  execute function packets.tg_packet_store__decide_parts();
+
+-- Else its creator could save the text again, and ask a second time.
+create function packets.tg_packet_store__keep_rejected() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  perform identity.raise_error('L9IMM',
+    'memory: a reviewer rejected it; it expires by itself, and only an administrator may delete it before', 'packet_id');
+  return null;
+end $$;
+comment on function packets.tg_packet_store__keep_rejected is 'Refuses an agent to delete its rejected memories.';
+
+create trigger _200_keep_rejected before delete on public.packet_store
+  for each row when (old.review_state = 'rejected' and current_user = 'l9_agent')
+  execute function packets.tg_packet_store__keep_rejected();
+--! EndIncluded 070-packets/137-review.sql
 --! Included 070-packets/140-packet-versions.sql
 -- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read
 -- them.
@@ -8658,6 +9009,8 @@ create table public.packet_versions (
   scope text not null,
   importance_score real not null,
   text_creator text,
+  review_state text,
+  withheld_creator text,
   tenant_id uuid not null,
   org_id uuid,
   user_id uuid,
@@ -8674,7 +9027,8 @@ alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
-  alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0;
+  alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0,
+  alter column review_state set statistics 0, alter column withheld_creator set statistics 0;
 comment on table public.packet_versions is 'Earlier states of memories: one row for each state that an update replaced. They are '
   'deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
@@ -8706,6 +9060,9 @@ comment on column public.packet_versions.scope is 'The scope of this version: on
   'version.';
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
 comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
+comment on column public.packet_versions.review_state is 'The review_state of this version.';
+comment on column public.packet_versions.withheld_creator is 'The creator of a version that was pending or rejected, which is '
+  'shown to that one and to reviewers only. Null: the version counted.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
 comment on column public.packet_versions.org_id is 'The org of the memory.';
 comment on column public.packet_versions.user_id is 'The user of the memory.';
@@ -8719,11 +9076,17 @@ call identity.protect_like_memories('public.packet_versions', noun => 'version',
 -- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
+create policy review_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
+  using (
+    withheld_creator is null or withheld_creator = (select packets.shown_withheld_creator())
+    or (select packets.shows_all_withheld()));
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
 comment on policy packet_visibility on public.packet_versions is 'A version is visible only to callers who may see its memory in '
   'its present state: a memory that moved to l-private hides all its versions.';
+comment on policy review_visibility on public.packet_versions is 'What a memory said while it was pending or rejected stays hidden '
+  'from others after it was approved.';
 comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions reads the previous one; '
   'erasure counts them.';
 comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions inserts them. Nobody may change '
@@ -8743,7 +9106,10 @@ declare
 begin
   -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
   insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-  select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+  select
+    case when n.review_state is not distinct from o.review_state or n.review_state = 'pending' then 'UPDATE'
+      when n.review_state = 'approved' then 'APPROVE' else 'REJECT' end,
+    tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
     jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
       || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
       || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id)
@@ -8758,12 +9124,12 @@ begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing,
     provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator,
-    tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
+    review_state, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
   select
     o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type,
     o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.tenant_id, o.org_id, o.user_id,
-    o.correlation_id, o.session_id, o.trace_id
+    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.withheld_creator,
+    o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
   -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
@@ -8776,15 +9142,17 @@ begin
   where n.updated_at is distinct from o.updated_at
     and (
       n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids,
-      n.tags, n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
+      n.tags, n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id,
+      n.review_state
     ) is distinct from (
       o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids,
       o.tags,
-      o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
+      o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id,
+      o.review_state);
   return null;
 end $$;
-comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, and saves '
-  'the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. '
+comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, approved '
+  'or rejected, and saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. '
   'Definer: callers can''t write audit_log and versions.';
 
 create trigger _500_audit_update after update on public.packet_store referencing old table as old_rows new table as new_rows
@@ -8898,8 +9266,10 @@ language plpgsql set search_path = '' as $$
 declare
   superseded public.packet_store;
 begin
-  if not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
-    or tg_op = 'UPDATE' and new.envelope -> 'supersedes' is not distinct from old.envelope -> 'supersedes' then
+  -- It replaces nothing before it is approved.
+  if packets.is_withheld(new.review_state) or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
+    or tg_op = 'UPDATE' and new.envelope -> 'supersedes' is not distinct from old.envelope -> 'supersedes'
+      and new.review_state is not distinct from old.review_state then
     return new;
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
@@ -8927,7 +9297,7 @@ end $$;
 comment on function packets.tg_packet_store__supersede is 'Marks the memory that this one supersedes: status superseded, and '
   'superseded_by. The caller must be allowed to change it.';
 
-create trigger _400_supersede before insert or update of envelope on public.packet_store
+create trigger _400_supersede before insert or update of envelope, review_state on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
 
 create function packets.tg_packet_store__check_successor() returns trigger
@@ -9912,7 +10282,7 @@ begin
   insert into embeddings.pending_embeddings (packet_id, model)
   select n.packet_id, m.model
   from new_rows n cross join public.embedding_models m
-  where m.state in ('serving', 'arriving') order by n.packet_id, m.model;
+  where m.state in ('serving', 'arriving') and n.withheld_creator is null order by n.packet_id, m.model;
   return null;
 end $$;
 comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new memories for embedding. Definer: callers cannot '
@@ -9921,6 +10291,19 @@ comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new
 create trigger _900_enqueue_embedding after insert on public.packet_store referencing new table as new_rows
   for each statement execute function embeddings.tg_packet_store__enqueue_embedding();
 
+create function embeddings.tg_packet_store__enqueue_approved() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  perform embeddings.enqueue_memory(new.packet_id);
+  return null;
+end $$;
+comment on function embeddings.tg_packet_store__enqueue_approved is 'Queues a memory for embedding when it is approved. Definer: '
+  'callers cannot see that queue.';
+
+create trigger _900_enqueue_approved after update of review_state on public.packet_store
+  for each row when (old.withheld_creator is not null and new.withheld_creator is null)
+  execute function embeddings.tg_packet_store__enqueue_approved();
+
 create function embeddings.tg_packet_store__embeddings_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -9928,6 +10311,9 @@ declare
   has_new_steps constant boolean := 'reasoning_trace' in (new.packet_type, old.packet_type)
     and (new.packet_type, new.envelope -> 'steps') is distinct from (old.packet_type, old.envelope -> 'steps');
 begin
+  if packets.is_withheld(new.review_state) then
+    return new; -- It has no vectors, and gets them when it is approved.
+  end if;
   -- A search must not find the memory by the meaning of its former text or steps.
   if has_new_text or has_new_steps then
     delete from public.memory_embeddings e
@@ -9980,12 +10366,14 @@ comment on function embeddings.tg_packet_store__contexts_follow is 'Deletes the 
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
-  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp"
+  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp", review_state
   on public.packet_store
   for each row
   when (
     coalesce(new.thread_id, old.thread_id) is not null
+    and new.withheld_creator is null
     and (
+      old.withheld_creator is not null or
       new.envelope ->> 'content' is distinct from old.envelope ->> 'content'
       or new.thread_id is distinct from old.thread_id
       or (new.tenant_id, new.scope, new."timestamp") is distinct from (old.tenant_id, old.scope, old."timestamp")
@@ -12244,7 +12632,8 @@ grant select, maintain on importance.memory_citations to l9_worker;
 create function importance.tg_packet_store__cite() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
-  were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
+  -- What is withheld cites nothing yet.
+  were uuid[] := case when tg_op = 'INSERT' or old.withheld_creator is not null then '{}' else old.parent_ids end;
   become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
 begin
   if tg_op = 'DELETE' then
@@ -12275,17 +12664,17 @@ comment on function importance.tg_packet_store__cite is 'Keeps memory_citations 
   'whose citations may count differently now. Definer: callers can''t write these tables.';
 
 create trigger _640_cite_insert after insert on public.packet_store
-  for each row when (new.parent_ids <> '{}') execute function importance.tg_packet_store__cite();
+  for each row when (new.parent_ids <> '{}' and new.withheld_creator is null) execute function importance.tg_packet_store__cite();
 create trigger _640_cite_delete after delete on public.packet_store
   for each row execute function importance.tg_packet_store__cite();
 create trigger _640_cite_update after update on public.packet_store
-  for each row when (
-    new.parent_ids <> old.parent_ids
+  for each row when (new.withheld_creator is null and (
+    new.parent_ids <> old.parent_ids or old.withheld_creator is not null
     or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
     or new.project_id is distinct from old.project_id
     or new.org_id is distinct from old.org_id
     or new.user_id is distinct from old.user_id
-    or new.ttl is distinct from old.ttl)
+    or new.ttl is distinct from old.ttl))
   execute function importance.tg_packet_store__cite();
 
 create function importance.tg_packet_store__recount_text() returns trigger
@@ -13633,21 +14022,11 @@ end $$;
 comment on function memories.restate_attestations is 'Sets the attestations that a caller gave together with a new text and that '
   'equal those of the former text, which fell with it.';
 
--- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
-create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
-language plpgsql volatile set search_path = '' as $$
+create function memories.joined(current public.packet_store, draft public.packet_store, rules jsonb) returns public.packet_store
+language plpgsql stable set search_path = '' as $$
 declare
-  current public.packet_store;
-  wanted public.packet_store;
-  saved public.packet_store;
-  answer public.save_result;
+  wanted public.packet_store := current;
 begin
-  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
-  select p.* into current from public.packet_store p where p.packet_id = same.packet_id for no key update;
-  if not found then
-    current := same;
-  end if;
-  wanted := current;
   -- A field that is left out stays, one that is null goes.
   wanted.envelope := packets.typed_fields(rules, current.envelope
     || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
@@ -13664,6 +14043,25 @@ begin
   wanted.language := coalesce(draft.language, current.language);
   wanted.thread_id := coalesce(draft.thread_id, current.thread_id);
   wanted."timestamp" := coalesce(draft."timestamp", current."timestamp");
+  return wanted;
+end $$;
+comment on function memories.joined is 'A memory as it should be after the same memory was saved again as this draft.';
+
+-- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
+create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
+declare
+  current public.packet_store;
+  wanted public.packet_store;
+  saved public.packet_store;
+  answer public.save_result;
+begin
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  select p.* into current from public.packet_store p where p.packet_id = same.packet_id for no key update;
+  if not found then
+    current := same;
+  end if;
+  wanted := memories.joined(current, draft, rules);
   answer.memory := current;
   if wanted is not distinct from current then
     answer.status := 'skipped_dedupe';
@@ -13701,7 +14099,15 @@ return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []
 comment on function memories.identity_of is 'The identity_hash that a memory with these fields will have: by the rules of its '
   'kind or, without rules, by its content.';
 
-create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
+create function memories.awaits_review(draft public.packet_store) returns boolean
+language sql stable set search_path = ''
+return (
+  select packets.needs_review((me).tenant_id, (me).caller, (draft).scope, (draft).project_id, (draft).packet_type, (me).source)
+  from identity.current_identity() as me);
+comment on function memories.awaits_review is 'True if the caller can save a draft only for a review.';
+
+create function memories.find_same(
+  draft public.packet_store, rules jsonb, is_beside boolean default false, is_withheld boolean default false)
 returns public.packet_store
 language plpgsql stable set search_path = '' as $$
 declare
@@ -13709,11 +14115,15 @@ declare
   hash constant bytea := memories.identity_of(rules, fields);
   same public.packet_store;
 begin
+  if memories.awaits_review(draft) then
+    draft.review_state := 'pending';
+  end if;
   if (rules ->> 'stands_beside')::boolean then
-    select s.* into same from packets.find_same(draft, packets.own_identity(hash, identity.current_creator())) as s;
+    select s.* into same
+    from packets.find_same(draft, packets.own_identity(hash, identity.current_creator()), is_withheld) as s;
   end if;
   if same.packet_id is null and not is_beside then
-    select s.* into same from packets.find_same(draft, hash) as s
+    select s.* into same from packets.find_same(draft, hash, is_withheld) as s
     where (not coalesce((rules ->> 'supersedes')::boolean, false)
         -- One that this memory replaces is another one, even if its name is the same.
         or s.packet_id::text is distinct from lower(fields ->> 'supersedes'))
@@ -13727,7 +14137,7 @@ begin
   return same;
 end $$;
 comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, by '
-  'its content; null if there is none. is_beside: one that the caller may not change is not looked for, because the new memory '
+  'its content; null if there is none. is_withheld: of a caller whose save needs a review, its own one that is pending or rejected. is_beside: one that the caller may not change is not looked for, because the new memory '
   'is to stand beside it.';
 
 create function memories.insert_draft(draft public.packet_store) returns public.packet_store
@@ -13750,21 +14160,28 @@ comment on function memories.insert_draft is 'Inserts a draft: its columns that 
   'default. Null if one that is the same is there.';
 
 -- A kind without rules is inserted at once, and the same memory looked for where there is one; a kind with rules looks first,
--- because its triggers change other memories. If a concurrent save or delete was first, it looks again.
+-- because its triggers change other memories, and so does a save that needs a review, because what counts already needs none. If
+-- a concurrent save or delete was first, it looks again.
 create function memories.save_draft(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.save_result
 language plpgsql volatile set search_path = '' as $$
 declare
+  needs_review constant boolean := memories.awaits_review(draft);
   same public.packet_store;
   answer public.save_result;
 begin
-  if rules is not null then
+  if rules is not null or needs_review then
     -- That a memory is there already excuses nobody from the rights to save it.
     perform packets.check_scope(draft.scope, draft.project_id);
   end if;
   for attempt in 1..4 loop
-    if rules is not null or attempt > 1 then
+    if rules is not null or needs_review or attempt > 1 then
       same := memories.find_same(draft, rules, is_beside);
+    end if;
+    if needs_review and rules is not null and same.withheld_creator is null and same.packet_id is not null
+      and memories.joined(same, draft, rules) is distinct from same then
+      -- What counts already stays as it is: the change is proposed as a memory of its own.
+      same := memories.find_same(draft, rules, is_beside, is_withheld => true);
     end if;
     if same.packet_id is not null and rules is null then
       answer.status := 'skipped_dedupe';
@@ -13830,7 +14247,8 @@ return coalesce(envelope, '{}')
   -- Without rules, a missing content is an error that names it, even where the envelope has one.
   || case when rules is not null and content is null then '{}' else pg_catalog.jsonb_build_object('content', content) end;
 comment on function memories.with_content is 'The envelope of a draft: the fields that were given, and the content.';
-grant execute on function memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same,
+grant execute on function memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.joined,
+  memories.awaits_review, memories.update_same,
   memories.identity_of, memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown,
   memories.note_answer, memories.with_content to l9_agent, l9_admin;
 --! EndIncluded 130-memories/035-save-draft.sql
@@ -14427,7 +14845,7 @@ begin
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
-          or coalesce((rules ->> 'stands_beside')::boolean, false)
+          or coalesce((rules ->> 'stands_beside')::boolean, false) or memories.awaits_review(draft)
           or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
         identities := identities || identity;
         continue when waits;
@@ -14919,9 +15337,9 @@ do $$
 begin
   execute format($sql$
     create policy definer_sources on public.packet_store for select to l9_owner
-    using (
+    using (withheld_creator is null and (
       (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
-      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now()))$sql$,
+      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now())))$sql$,
     identity.definer_condition());
 end $$;
 create policy definer_source_locks on public.packet_store for update to l9_owner
@@ -14937,7 +15355,7 @@ create policy definer_claims on public.packet_store for update to l9_owner
 comment on policy definer_claims on public.packet_store is 'Functions of the owner stamp an administrator on a memory from which '
   'that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is 'Functions of the owner see the memories that the caller sees, to '
-  'derive rows from them; for jobs, all memories that have not expired.';
+  'derive rows from them; for jobs, all memories that have not expired. Nothing is derived from what is pending or rejected.';
 comment on policy definer_source_locks on public.packet_store is 'Functions of the owner lock a memory that the caller sees '
   'while they derive from it. They can''t change any.';
 
@@ -14945,6 +15363,7 @@ create function derived.is_source(memory public.packet_store) returns boolean
 language sql stable set search_path = ''
 -- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
+  when (memory).withheld_creator is not null then false
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
     ((memory).ttl is null or (memory).ttl > pg_catalog.now())
@@ -15503,9 +15922,11 @@ comment on function fields.tg_packet_store__index_fields is 'Writes the values o
 
 -- Most memories have a content and nothing else, and pay for one comparison.
 create trigger _610_index_fields after insert on public.packet_store
-  for each row when (new.envelope - 'content' <> '{}') execute function fields.tg_packet_store__index_fields();
-create trigger _610_index_fields_again after update of envelope on public.packet_store for each row
-  when (new.envelope - 'content' <> old.envelope - 'content')
+  for each row when (new.withheld_creator is null and new.envelope - 'content' <> '{}')
+  execute function fields.tg_packet_store__index_fields();
+create trigger _610_index_fields_again after update of envelope, review_state on public.packet_store for each row
+  when (new.withheld_creator is null
+    and (new.envelope - 'content' <> old.envelope - 'content' or old.withheld_creator is not null))
   execute function fields.tg_packet_store__index_fields();
 --! EndIncluded 150-fields/020-field-values.sql
 --! Included 150-fields/040-register-field-index.sql
@@ -15553,7 +15974,7 @@ begin
     p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
   from public.packet_store p
   cross join lateral fields.values_at(p.envelope, registered.field) v
-  where p.tenant_id = registered.tenant_id and p.envelope - 'content' <> '{}';
+  where p.tenant_id = registered.tenant_id and p.withheld_creator is null and p.envelope - 'content' <> '{}';
   perform audit.write_audit_of_tenant(registered.tenant_id, 'INSERT', 'field_indexes',
     details => jsonb_build_object('row', jsonb_build_object('field', registered.field)));
   return registered;
@@ -16349,7 +16770,7 @@ comment on function events.fill_reasoning is 'Writes the trace row of a memory, 
 create function events.tg_packet_store__fill_columns() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
-  is_changed constant boolean := tg_op = 'INSERT' or new.packet_type <> old.packet_type or new.envelope <> old.envelope
+  is_changed constant boolean := tg_op = 'INSERT' or old.withheld_creator is not null or new.packet_type <> old.packet_type or new.envelope <> old.envelope
     or new.metadata -> 'agent' is distinct from old.metadata -> 'agent';
 begin
   if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
@@ -16364,9 +16785,10 @@ comment on function events.tg_packet_store__fill_columns is 'Keeps the event or 
   'Definer: runs functions that callers may not.';
 
 create trigger _610_fill_columns after insert on public.packet_store
-  for each row when (new.packet_type in ('event', 'reasoning_trace')) execute function events.tg_packet_store__fill_columns();
+  for each row when (new.packet_type in ('event', 'reasoning_trace') and new.withheld_creator is null) execute function events.tg_packet_store__fill_columns();
 create trigger _610_fill_columns_again after update on public.packet_store
-  for each row when (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace'))
+  for each row when (new.withheld_creator is null
+    and (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace')))
   execute function events.tg_packet_store__fill_columns();
 --! EndIncluded 170-events/030-reasoning-traces.sql
 --! Included 180-tasks/010-tasks.sql
@@ -26202,7 +26624,7 @@ begin
   insert into extraction.pending_extractions (packet_id)
   select n.packet_id
   from new_rows n join public.extraction_settings s on s.tenant_id = n.tenant_id
-  where extraction.is_wanted(s, n.packet_type, n.scope, n.ttl) order by n.packet_id on conflict do nothing;
+  where n.withheld_creator is null and extraction.is_wanted(s, n.packet_type, n.scope, n.ttl) order by n.packet_id on conflict do nothing;
   return null;
 end $$;
 comment on function extraction.tg_packet_store__enqueue_extraction is 'Adds new memories to the queue if their tenant wants them '
@@ -26234,7 +26656,7 @@ comment on function extraction.withdraw_extracted_relationships is 'Deletes the 
 create function extraction.tg_packet_store__extraction_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
-  has_new_text constant boolean := new.content_hash <> old.content_hash;
+  has_new_text constant boolean := new.content_hash <> old.content_hash or old.withheld_creator is not null;
 begin
   if has_new_text then
     -- The extraction of the old text no longer holds, even if the new text is not read.
@@ -26255,9 +26677,9 @@ comment on function extraction.tg_packet_store__extraction_follow is 'Deletes wh
 -- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
-  when (
-    new.content_hash is distinct from old.content_hash
-    or (new.scope, new.packet_type) is distinct from (old.scope, old.packet_type))
+  when (new.withheld_creator is null and (
+    new.content_hash is distinct from old.content_hash or old.withheld_creator is not null
+    or (new.scope, new.packet_type) is distinct from (old.scope, old.packet_type)))
   execute function extraction.tg_packet_store__extraction_follow();
 --! EndIncluded 270-extraction/060-follow-memories.sql
 --! Included 270-extraction/070-lease-extractions.sql
@@ -29609,3 +30031,269 @@ grant execute on function secrets.require_scanner, secrets.guarded_tables, secre
   secrets.find_in_idempotency_keys, secrets.field_of to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;
 --! EndIncluded 310-forgetting/110-scan-for-secrets.sql
+--! Included 320-review/010-review-rules.sql
+-- Administrators say here which saves wait for a reviewer, over GraphQL and psql.
+
+create function review.check_rule(rule public.review_rules) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  perform identity.check_bytes(rule.caller, packets.max_reference_bytes(), 'caller'),
+    identity.check_bytes(rule.scope, packets.max_reference_bytes(), 'scope'),
+    identity.check_bytes(rule.project_id, packets.max_reference_bytes(), 'project_id'),
+    identity.check_bytes(rule.source, packets.max_reference_bytes(), 'source');
+  if rule.needs_review is null then
+    perform identity.raise_error('L9VAL', 'needs_review: must be true or false', 'needs_review');
+  elsif cardinality(rule.kinds) > 64 then
+    perform identity.raise_error('L9LIM', format('kinds: at most 64, got %s', cardinality(rule.kinds)), 'kinds');
+  elsif exists (select from unnest(rule.kinds) as k (kind) where (k.kind ~ packets.kind_pattern()) is not true) then
+    perform identity.raise_error('L9VAL',
+      'kinds: each must be a lower-case word of letters, digits and _, at most 63 characters', 'kinds');
+  elsif rule.scope is not null and not exists (
+    select from public.scopes s where s.tenant_id = rule.tenant_id and s.scope = rule.scope) then
+    perform identity.raise_error('L9VAL', 'scope: no such scope', 'scope');
+  elsif rule.caller is not null and rule.caller <> 'job' and not exists (
+    select from public.actors a where a.tenant_id = rule.tenant_id and a.caller = rule.caller) then
+    perform identity.raise_error('L9VAL', 'caller: no such caller', 'caller');
+  elsif not identity.is_project_id(rule.project_id) then
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
+  end if;
+end $$;
+comment on function review.check_rule is 'Raises L9VAL or L9LIM, naming the field, for a rule that nothing could meet.';
+
+create function review.write_rule(rule public.review_rules) returns public.review_rules
+language plpgsql volatile set search_path = '' as $$
+declare
+  saved public.review_rules;
+begin
+  perform review.check_rule(rule);
+  insert into public.review_rules as r (tenant_id, caller, scope, project_id, kinds, source, needs_review, updated_at)
+  values (rule.tenant_id, rule.caller, rule.scope, rule.project_id,
+    (select array_agg(distinct k.kind order by k.kind) from unnest(rule.kinds) as k (kind)),
+    rule.source, rule.needs_review, clock_timestamp())
+  on conflict on constraint review_rule_once do update
+  set needs_review = excluded.needs_review, updated_at = excluded.updated_at
+  returning r.* into saved;
+  return saved;
+end $$;
+comment on function review.write_rule is 'Writes a rule, or changes the one with the same conditions. Not executable by callers.';
+
+create function review.remove_rule(rule public.review_rules) returns void
+language plpgsql volatile set search_path = '' as $$
+begin
+  delete from public.review_rules r where r.rule_id = rule.rule_id;
+  perform audit.write_audit_of_tenant(rule.tenant_id, 'DELETE', 'review_rules', rule.rule_id,
+    details => jsonb_build_object('row', jsonb_strip_nulls(to_jsonb(rule) - '{updated_at,specificity}'::text[])));
+end $$;
+comment on function review.remove_rule is 'Deletes a rule, audited. Not executable by callers.';
+
+create function public.set_review_rule(needs_review boolean, caller text default null, scope text default null,
+  project_id text default null, kinds text[] default null, source text default null, tenant_id uuid default null)
+returns public.review_rules
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_administrator(set_review_rule.tenant_id);
+  rule public.review_rules;
+begin
+  perform administration.require_whole_token(admin);
+  rule.tenant_id := admin.target_tenant_id;
+  rule.needs_review := set_review_rule.needs_review;
+  rule.caller := identity.given_text(set_review_rule.caller);
+  rule.scope := identity.given_text(set_review_rule.scope);
+  rule.project_id := identity.given_text(set_review_rule.project_id);
+  rule.kinds := nullif(set_review_rule.kinds, '{}');
+  rule.source := identity.given_text(set_review_rule.source);
+  return review.write_rule(rule);
+end $$;
+comment on function public.set_review_rule is 'Says whether saves that meet all given conditions wait for a reviewer, from the '
+  'next save on. Of several rules that a save meets decides the one with the most conditions; of as many, the one that names a '
+  'caller, else a scope, a project, kinds, a source. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
+  'Definer: only functions write rules.';
+
+create function public.delete_review_rule(rule_id uuid, tenant_id uuid default null) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_administrator(delete_review_rule.tenant_id);
+  rule public.review_rules;
+begin
+  perform administration.require_whole_token(admin);
+  select r.* into rule from public.review_rules r
+  where r.rule_id = delete_review_rule.rule_id and r.tenant_id = admin.target_tenant_id for update;
+  if not found then
+    return false;
+  end if;
+  perform review.remove_rule(rule);
+  return true;
+end $$;
+comment on function public.delete_review_rule is 'Deletes a rule of review_rules. True if there was one. What is pending stays '
+  'pending. For admins with a whole token. Audited. Errors: L9SCP, L9AUT. Definer: only functions write rules.';
+
+-- One rule for each of the two kinds, which nothing else of the rules' conditions narrows.
+create function public.set_generated_review(extraction boolean default null, reflection boolean default null,
+  tenant_id uuid default null) returns setof public.review_rules
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_administrator(set_generated_review.tenant_id);
+  switched record;
+  rule public.review_rules;
+begin
+  perform administration.require_whole_token(admin);
+  for switched in
+    select * from (values ('extraction', set_generated_review.extraction), ('reflection', set_generated_review.reflection))
+      as s (kind, is_on) where s.is_on is not null
+  loop
+    rule := null;
+    select r.* into rule from public.review_rules r
+    where r.tenant_id = admin.target_tenant_id and r.kinds = array[switched.kind]
+      and num_nonnulls(r.caller, r.scope, r.project_id, r.source) = 0 for update;
+    if switched.is_on then
+      rule.tenant_id := admin.target_tenant_id;
+      rule.kinds := array[switched.kind];
+      rule.needs_review := true;
+      perform review.write_rule(rule);
+    elsif rule.rule_id is not null then
+      perform review.remove_rule(rule);
+    end if;
+  end loop;
+  return query
+    select r.* from public.review_rules r
+    where r.tenant_id = admin.target_tenant_id and r.kinds in ('{extraction}', '{reflection}')
+      and num_nonnulls(r.caller, r.scope, r.project_id, r.source) = 0
+    order by r.kinds;
+end $$;
+comment on function public.set_generated_review is 'Says whether what a chat model extracts from memories (extraction) and the '
+  'lessons of agents (reflection) wait for a reviewer, and returns the rules that say so. Null leaves it as it is. For admins '
+  'with a whole token. Audited. Errors: L9SCP, L9AUT. Definer: only functions write rules.';
+grant execute on function public.set_review_rule, public.delete_review_rule, public.set_generated_review to l9_admin,
+  l9_platform_admin;
+
+create trigger _500_audit after insert or update on public.review_rules
+  for each row execute function administration.tg__audit_identity(
+    'rule_id', 'caller', 'scope', 'project_id', 'kinds', 'source', 'needs_review');
+create trigger _500_audit after insert or update on public.review_settings
+  for each row execute function administration.tg__audit_identity('', 'rejected_again');
+
+create function public.set_review_settings(rejected_again text, tenant_id uuid default null) returns public.review_settings
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_administrator(set_review_settings.tenant_id);
+  saved public.review_settings;
+begin
+  perform administration.require_whole_token(admin);
+  if (set_review_settings.rejected_again in ('refuse', 'hold')) is not true then
+    perform identity.raise_error('L9VAL', 'rejected_again: must be refuse or hold', 'rejected_again');
+  end if;
+  insert into public.review_settings as s (tenant_id, rejected_again)
+  values (admin.target_tenant_id, set_review_settings.rejected_again)
+  on conflict on constraint review_settings_pkey do update
+  set rejected_again = excluded.rejected_again, updated_at = clock_timestamp()
+  returning s.* into saved;
+  return saved;
+end $$;
+comment on function public.set_review_settings is 'Says what becomes of a text that a reviewer rejected and its creator saves '
+  'again: refuse raises L9VAL, hold keeps it as rejected, too, without asking a reviewer. For admins with a whole token. Audited. '
+  'Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
+grant execute on function public.set_review_settings to l9_admin, l9_platform_admin;
+--! EndIncluded 320-review/010-review-rules.sql
+--! Included 320-review/020-decide.sql
+-- Decides about one memory that waits for a review, with all that follows. The operations of reviewers call decide().
+
+create type review.decision as (status text, memory public.packet_store);
+comment on type review.decision is 'What became of a memory that was decided about: approved, rejected, pending, or merged into '
+  'the memory, which counted already and is the same.';
+
+create function review.find_counting(held public.packet_store) returns public.packet_store
+language sql stable set search_path = ''
+begin atomic
+  select p.* from public.packet_store p
+  where p.identity_hash = (held).identity_hash
+    and p.tenant_id is not distinct from (held).tenant_id and p.scope is not distinct from (held).scope
+    and p.project_id is not distinct from (held).project_id and p.branch is not distinct from (held).branch
+    and p.packet_type = (held).packet_type
+    and p.org_id is not distinct from (held).org_id and p.user_id is not distinct from (held).user_id
+    and ((held).packet_type <> 'message' or (p.thread_id, p."timestamp", p.speaker)
+      is not distinct from ((held).thread_id, (held)."timestamp", (held).speaker))
+    and p.withheld_creator is null;
+end;
+comment on function review.find_counting is 'The memory that counts and that the unique index would not let this one stand '
+  'beside.';
+
+create function review.audit_merge(merged public.packet_store, into_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform identity.require_admin();
+  perform audit.write_audit('MERGE', 'packet_store', merged.packet_id, merged.project_id, merged.scope,
+    jsonb_build_object('kind', merged.packet_type, 'was_created_by', merged.metadata -> 'creator', 'into', into_id));
+end $$;
+comment on function review.audit_merge is 'Audits that a memory was merged into another one. Definer: callers can''t write '
+  'audit_log.';
+
+create function review.join_counting(held public.packet_store, counting public.packet_store) returns public.packet_store
+language plpgsql volatile set search_path = '' as $$
+declare
+  rules constant jsonb := kinds.rules_of(held.packet_type, held.tenant_id);
+  joined public.save_result;
+begin
+  if exists (select from public.packet_store p where p.part_of = held.packet_id) then
+    perform identity.raise_error('L9VAL', format(
+      'review_state: memory %s counts already as the same %s, so this one with its parts can''t stand beside it; '
+      'reject this one, or delete that one first', counting.packet_id, held.packet_type), 'review_state');
+  end if;
+  delete from public.packet_store p where p.packet_id = held.packet_id;
+  if rules is null then
+    joined := duplicates.merge_into(counting, held.envelope ->> 'content', held.tags, held.parent_ids, held.ttl,
+      held.importance_score, held.metadata, held.envelope);
+  else
+    joined := memories.update_same(counting, held, rules);
+  end if;
+  perform review.audit_merge(held, counting.packet_id);
+  return coalesce(joined.memory, counting);
+end $$;
+comment on function review.join_counting is 'Joins a memory that was to be approved with the one that counts already and is the '
+  'same: a new text of a kind with rules, tags and parents go over to that one.';
+
+-- Runs with the rights of the administrator. The triggers of packet_store check and stamp the decision, audit it, and derive what
+-- follows from a memory that counts.
+create function review.decide(packet_id uuid, decision text, reason text default null, expected_version timestamptz default null)
+returns review.decision
+language plpgsql volatile set search_path = '' as $$
+declare
+  held public.packet_store;
+  counting public.packet_store;
+  decided public.packet_store;
+  answer review.decision;
+begin
+  perform identity.require_admin();
+  if (decide.decision in ('approved', 'rejected', 'pending')) is not true then
+    perform identity.raise_error('L9VAL', 'decision: must be approved, rejected or pending', 'decision');
+  end if;
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  select p.* into held from public.packet_store p where p.packet_id = decide.packet_id for update;
+  if not found then
+    perform memories.raise_not_yours(decide.packet_id);
+  end if;
+  perform memories.check_version(held, decide.expected_version);
+  answer.status := decide.decision;
+  answer.memory := held;
+  if held.review_state = decide.decision then
+    return answer;
+  end if;
+  if decide.decision = 'approved' and held.withheld_creator is not null then
+    counting := review.find_counting(held);
+    if counting.packet_id is not null then
+      answer.status := 'merged';
+      answer.memory := review.join_counting(held, counting);
+      return answer;
+    end if;
+  end if;
+  update public.packet_store p set review_state = decide.decision, review_reason = decide.reason
+  where p.packet_id = decide.packet_id returning p.* into decided;
+  answer.memory := decided;
+  return answer;
+exception when unique_violation then
+  raise exception using errcode = '40001', message = 'the same memory was saved meanwhile; try again';
+end $$;
+comment on function review.decide is 'Approves or rejects one memory, or puts it back to pending, for an administrator who may '
+  'write in its scope and project. Where the same memory counts already, an approval merges it into that one. reason: required '
+  'to reject. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function review.audit_merge, review.find_counting, review.join_counting, review.decide to l9_admin;
+--! EndIncluded 320-review/020-decide.sql

@@ -66,7 +66,8 @@ end $$;
 comment on function packets.raise_if_held is 'Raises L9OWN if the caller created a memory whose text is an administrator''s by '
   'now. To be called where the memory could not be locked for a change.';
 
-create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
+create function packets.find_same(draft public.packet_store, hash bytea, is_withheld boolean default false)
+returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -80,10 +81,15 @@ begin atomic
     and p.branch is not distinct from (find_same.draft).branch
     and p.packet_type = (find_same.draft).packet_type
     and p.org_id is not distinct from (select identity.current_org_id())
-    and p.user_id is not distinct from (select identity.current_user_id());
+    and p.user_id is not distinct from (select identity.current_user_id())
+    -- One that is withheld is the same only as what its creator has to save for a review.
+    and (p.withheld_creator is null and not find_same.is_withheld
+      or packets.is_withheld((find_same.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
+  order by p.withheld_creator nulls first limit 1;
 end;
 comment on function packets.find_same is 'The memory that the unique index would not let the caller save again: same owner, '
-  'scope, project, branch, kind and identity.';
+  'scope, project, branch, kind and identity. For a draft that is pending, one that counts comes first, then its own pending or '
+  'rejected one, which alone is asked for by is_withheld.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$

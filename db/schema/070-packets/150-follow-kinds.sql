@@ -105,8 +105,10 @@ language plpgsql set search_path = '' as $$
 declare
   superseded public.packet_store;
 begin
-  if not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
-    or tg_op = 'UPDATE' and new.envelope -> 'supersedes' is not distinct from old.envelope -> 'supersedes' then
+  -- It replaces nothing before it is approved.
+  if packets.is_withheld(new.review_state) or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
+    or tg_op = 'UPDATE' and new.envelope -> 'supersedes' is not distinct from old.envelope -> 'supersedes'
+      and new.review_state is not distinct from old.review_state then
     return new;
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
@@ -134,7 +136,7 @@ end $$;
 comment on function packets.tg_packet_store__supersede is 'Marks the memory that this one supersedes: status superseded, and '
   'superseded_by. The caller must be allowed to change it.';
 
-create trigger _400_supersede before insert or update of envelope on public.packet_store
+create trigger _400_supersede before insert or update of envelope, review_state on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
 
 create function packets.tg_packet_store__check_successor() returns trigger
