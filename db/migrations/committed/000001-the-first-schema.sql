@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:8f9a0e42d7189b93c5151759647acc2545f8aa42
+--! Hash: sha1:1535f72321098c1b16d4f2172de0575d21e2ab92
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8837,9 +8837,8 @@ comment on function packets.refuse_unreviewed_edit is 'Raises L9IMM if a caller 
 create function packets.stamp_decision(decided public.packet_store, former public.packet_store) returns public.packet_store
 language plpgsql stable set search_path = '' as $$
 begin
-  if former.withheld_creator is null then
-    perform identity.raise_error('L9VAL',
-      'review_state: this memory counts already; delete it, or change it', 'review_state');
+  if former.withheld_creator is null and decided.review_state = 'approved' then
+    perform identity.raise_error('L9VAL', 'review_state: this memory counts already, so it needs no approval', 'review_state');
   elsif decided.review_state is null or decided.review_state not in ('pending', 'approved', 'rejected') then
     perform identity.raise_error('L9VAL', 'review_state: must be approved, rejected or pending', 'review_state');
   elsif exists (
@@ -30297,3 +30296,755 @@ comment on function review.decide is 'Approves or rejects one memory, or puts it
   'to reject. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function review.audit_merge, review.find_counting, review.join_counting, review.decide to l9_admin;
 --! EndIncluded 320-review/020-decide.sql
+--! Included 320-review/030-withdraw.sql
+-- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the memory
+-- into another. The triggers that derive from an approved memory make it again when it counts again.
+
+-- Lessons, summaries and archived sessions hold more than their memory says, so they could not be made again.
+create function review.refuse_withdrawal(memory public.packet_store) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
+    or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
+    or exists (select from public.memory_summaries s where s.source_packet = (memory).packet_id)
+    or exists (select from public.session_archives a where a.packet_id = (memory).packet_id) then
+    perform identity.raise_error('L9VAL', format('packet_ids: memory %s counts already and holds a lesson, a summary or an '
+      'archived session, which could not be made again; delete it instead', (memory).packet_id), 'packet_ids');
+  end if;
+end $$;
+comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that its '
+  'text does not hold. Not executable by callers.';
+
+create function review.tg_packet_store__withdraw() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  perform review.refuse_withdrawal(new);
+  delete from public.world_model_updates u where u.source_packet = new.packet_id;
+  delete from public.world_model_snapshots s where s.source_packet = new.packet_id;
+  delete from public.entity_aliases a where a.source_packet = new.packet_id;
+  delete from public.agent_memory_events e where e.packet_id = new.packet_id;
+  delete from public.reasoning_traces t where t.packet_id = new.packet_id;
+  delete from public.field_values v where v.packet_id = new.packet_id;
+  delete from public.memory_contexts c where c.packet_id = new.packet_id;
+  delete from public.memory_contexts c where c.predecessor_id = new.packet_id;
+  delete from public.memory_embeddings e where e.packet_id = new.packet_id;
+  return null;
+end $$;
+comment on function review.tg_packet_store__withdraw is 'Deletes what was derived from a memory that no longer counts. Definer: '
+  'callers can''t write these tables.';
+
+-- The functions of these triggers also run before a memory is deleted, and look at the former row only.
+create trigger _620_withdraw_facts_again after update of review_state on public.packet_store
+  for each row when (old.withheld_creator is null and new.withheld_creator is not null)
+  execute function facts.tg_packet_store__withdraw_facts();
+create trigger _620_withdraw_relationships_again after update of review_state on public.packet_store
+  for each row when (old.withheld_creator is null and new.withheld_creator is not null)
+  execute function graph.tg_packet_store__withdraw_relationships();
+create trigger _630_withdraw after update of review_state on public.packet_store
+  for each row when (old.withheld_creator is null and new.withheld_creator is not null)
+  execute function review.tg_packet_store__withdraw();
+--! EndIncluded 320-review/030-withdraw.sql
+--! Included 320-review/035-merges.sql
+-- Which memory was merged into which, and what went over with it, so that undo_review() can take it back. merge_memories() writes
+-- the rows. They hold ids and counts, no texts.
+
+create table review.merges (
+  packet_id uuid primary key references public.packet_store on delete cascade,
+  kept_id uuid not null references public.packet_store on delete cascade,
+  was_pending boolean not null,
+  fact_evidence uuid[] not null,
+  relationship_evidence uuid[] not null,
+  world_updates uuid[] not null,
+  cited_by uuid[] not null,
+  access_count bigint not null
+);
+create index merges_kept_idx on review.merges (kept_id);
+comment on table review.merges is 'Memories that were merged into others, while both are there.';
+comment on column review.merges.packet_id is 'The memory that was merged; it is rejected since.';
+comment on column review.merges.kept_id is 'The memory that it was merged into.';
+comment on column review.merges.was_pending is 'True if it waited for a review then; false if it counted.';
+comment on column review.merges.fact_evidence is 'The statements of facts that went over.';
+comment on column review.merges.relationship_evidence is 'The statements of relationships that went over.';
+comment on column review.merges.world_updates is 'The updates of the world model that went over.';
+comment on column review.merges.cited_by is 'The memories whose citation went over.';
+comment on column review.merges.access_count is 'How many accesses were added to the count of the other memory.';
+call identity.keep_private('review.merges', functions => 'merge_memories() writes the rows, and undo_review() reads them.');
+-- Callers have no grant: the reason of a merged memory names the other one.
+
+create function review.move_facts(evidence_ids uuid[], from_id uuid, to_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  keys constant facts.fact_key[] := array(
+    select k from facts.keys_of_evidence(from_id) k union select k from facts.keys_of_evidence(to_id) k order by 1);
+  key facts.fact_key;
+begin
+  if cardinality(evidence_ids) = 0 then
+    return;
+  end if;
+  foreach key in array keys loop
+    perform facts.lock_facts(key);
+  end loop;
+  update public.fact_evidence e set packet_id = to_id where e.packet_id = from_id and e.evidence_id = any (evidence_ids);
+  foreach key in array keys loop
+    perform facts.recompute_facts(key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[from_id, to_id]);
+  end loop;
+end $$;
+
+create function review.move_relationships(evidence_ids uuid[], from_id uuid, to_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  ids constant uuid[] := array(
+    select distinct e.relationship_id from public.relationship_evidence e where e.evidence_id = any (evidence_ids));
+begin
+  if ids <> '{}' then
+    perform graph.lock_relationships(ids);
+    update public.relationship_evidence e set packet_id = to_id
+    where e.packet_id = from_id and e.evidence_id = any (evidence_ids);
+    perform graph.recompute_relationships(ids);
+  end if;
+end $$;
+
+create function review.move_world_updates(update_ids uuid[], from_id uuid, to_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  world uuid;
+begin
+  update public.world_model_updates u set source_packet = to_id
+  where u.source_packet = from_id and u.update_id = any (update_ids);
+  for world in
+    select distinct u.audience_id from public.world_model_updates u where u.update_id = any (update_ids) order by u.audience_id
+  loop
+    perform world_model.recompute_world(world, counts_as_change => false);
+  end loop;
+end $$;
+
+create function review.move_accesses(accesses bigint, from_id uuid, to_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
+begin
+  insert into public.memory_signals (packet_id, tenant_id)
+  select p.packet_id, p.tenant_id from public.packet_store p where p.packet_id = to_id
+  on conflict (packet_id) do nothing;
+  perform importance.lock_signals(array[from_id, to_id]);
+  update public.memory_signals s set
+    access_count = greatest(s.access_count + accesses, 0),
+    last_accessed = greatest(s.last_accessed, (select f.last_accessed from public.memory_signals f where f.packet_id = from_id))
+  where s.packet_id = to_id;
+  insert into importance.memory_voices (packet_id, agent, vote, read_at)
+  select to_id, v.agent, v.vote, v.read_at from importance.memory_voices v where v.packet_id = from_id and accesses >= 0
+  on conflict (packet_id, agent) do nothing;
+  perform importance.sum_voices(array[to_id]);
+end $$;
+comment on function review.move_facts is 'Makes statements of facts those of another memory of the same audience.';
+comment on function review.move_relationships is 'Makes statements of relationships those of another memory.';
+comment on function review.move_world_updates is 'Makes updates of the world model those of another memory.';
+comment on function review.move_accesses is 'Adds this many accesses to those of another memory, and votes of agents that have not '
+  'voted on that one. Fewer than 0 takes them back; votes stay.';
+
+-- What the other memory has already stays where it is, and is withdrawn with the memory.
+create function review.move_to(merged public.packet_store, kept public.packet_store) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  from_id constant uuid := merged.packet_id;
+  to_id constant uuid := kept.packet_id;
+  moved review.merges;
+begin
+  perform identity.require_admin();
+  moved.packet_id := from_id;
+  moved.kept_id := to_id;
+  moved.was_pending := merged.review_state is not distinct from 'pending';
+  moved.fact_evidence := array(
+    select e.evidence_id from public.fact_evidence e
+    where e.packet_id = from_id and not exists (select from public.fact_evidence o
+      where o.packet_id = to_id and (o.fact_id, o.creator) = (e.fact_id, e.creator)));
+  moved.relationship_evidence := array(
+    select e.evidence_id from public.relationship_evidence e
+    where e.packet_id = from_id and not exists (select from public.relationship_evidence o
+      where o.packet_id = to_id and (o.relationship_id, o.creator) = (e.relationship_id, e.creator)));
+  moved.world_updates := array(select u.update_id from public.world_model_updates u where u.source_packet = from_id);
+  moved.cited_by := array(
+    select c.cited_by from importance.memory_citations c
+    where c.packet_id = from_id and c.cited_by <> to_id
+      and not exists (select from importance.memory_citations o where o.packet_id = to_id and o.cited_by = c.cited_by));
+  moved.access_count := coalesce((select s.access_count from public.memory_signals s where s.packet_id = from_id), 0);
+  perform review.move_facts(moved.fact_evidence, from_id, to_id);
+  perform review.move_relationships(moved.relationship_evidence, from_id, to_id);
+  perform review.move_world_updates(moved.world_updates, from_id, to_id);
+  perform review.move_accesses(moved.access_count, from_id, to_id);
+  update importance.memory_citations c set packet_id = to_id, content_hash = kept.content_hash
+  where c.packet_id = from_id and c.cited_by = any (moved.cited_by);
+  insert into importance.pending_recounts (packet_id) values (from_id), (to_id) on conflict do nothing;
+  delete from review.merges m where m.packet_id = from_id;
+  insert into review.merges select moved.*;
+end $$;
+comment on function review.move_to is 'Makes what was derived from a memory, its citations and accesses those of another one, and '
+  'keeps what went over. For administrators. Definer: callers can''t write these tables.';
+
+create function review.was_counting(packet_id uuid) returns boolean
+language sql stable security definer set search_path = ''
+return exists (select from review.merges m where m.packet_id = was_counting.packet_id and not m.was_pending);
+comment on function review.was_counting is 'True for a memory that counted when it was merged into another, which is still there. '
+  'Definer: reads a private table.';
+
+create function review.move_back(packet_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  moved review.merges;
+begin
+  perform identity.require_admin();
+  delete from review.merges m where m.packet_id = move_back.packet_id returning m.* into moved;
+  if moved.kept_id is not null then
+    perform review.move_facts(moved.fact_evidence, moved.kept_id, moved.packet_id);
+    perform review.move_relationships(moved.relationship_evidence, moved.kept_id, moved.packet_id);
+    perform review.move_world_updates(moved.world_updates, moved.kept_id, moved.packet_id);
+    perform review.move_accesses(-moved.access_count, moved.packet_id, moved.kept_id);
+    update importance.memory_citations c
+    set packet_id = moved.packet_id, content_hash = (
+      select p.content_hash from public.packet_store p where p.packet_id = moved.packet_id)
+    where c.packet_id = moved.kept_id and c.cited_by = any (moved.cited_by)
+      and not exists (select from importance.memory_citations o where (o.packet_id, o.cited_by) = (moved.packet_id, c.cited_by));
+    insert into importance.pending_recounts (packet_id) values (moved.packet_id), (moved.kept_id) on conflict do nothing;
+  end if;
+end $$;
+comment on function review.move_back is 'Gives a merged memory back what went over to the other one. Does nothing for a memory that '
+  'was not merged. For administrators. Definer: callers can''t write these tables.';
+grant execute on function review.move_to, review.was_counting, review.move_back to l9_admin;
+--! EndIncluded 320-review/035-merges.sql
+--! Included 320-review/038-undo.sql
+-- The operation undo_review: a reviewer takes back what was decided. Each decision made a version, so the text before an edit is in
+-- memory_history().
+
+create function review.ttl_before(memory public.packet_store) returns timestamptz language sql stable set search_path = ''
+return (
+  select v.ttl from public.packet_versions v
+  where v.packet_id = (memory).packet_id and v.review_state is distinct from 'rejected'
+  order by v.version_id desc limit 1);
+comment on function review.ttl_before is 'When a rejected memory expired before it was rejected.';
+
+create function review.undo(packet_id uuid) returns review.decision
+language plpgsql volatile set search_path = '' as $$
+declare
+  decided public.packet_store;
+  counting public.packet_store;
+  answer review.decision;
+begin
+  select p.* into decided from public.packet_store p where p.packet_id = undo.packet_id for update;
+  if not found then
+    perform memories.raise_not_yours(undo.packet_id);
+  elsif decided.review_state = 'pending' then
+    perform identity.raise_error('L9VAL', format('memory %s waits for a review, so there is nothing to undo', undo.packet_id),
+      'packet_ids');
+  end if;
+  if decided.withheld_creator is not null and review.was_counting(undo.packet_id) then
+    counting := review.find_counting(decided);
+    if counting.packet_id is not null then
+      perform identity.raise_error('L9VAL', format('memory %s says the same by now; change that one first', counting.packet_id),
+        'packet_ids');
+    end if;
+    answer := review.decide(undo.packet_id, 'approved');
+  else
+    answer := review.decide(undo.packet_id, 'pending');
+  end if;
+  perform review.move_back(undo.packet_id);
+  if decided.review_state = 'rejected' then
+    update public.packet_store p set ttl = review.ttl_before(decided) where p.packet_id = undo.packet_id
+    returning p.* into decided;
+    answer.memory := decided;
+  end if;
+  return answer;
+end $$;
+comment on function review.undo is 'Puts a memory that was approved or rejected back among those that wait. One that was merged is '
+  'what it was before, with what went over to the other memory.';
+
+grant execute on function review.ttl_before, review.undo to l9_admin;
+--! EndIncluded 320-review/038-undo.sql
+--! Included 320-review/040-decisions.sql
+-- The operations approve_memory and reject_memory: a reviewer decides about up to 500 memories at once, all or none.
+
+create type public.review_decision as (
+  packet_id uuid, status text, kind text, scope text, project_id text, updated_at timestamptz, merged_into uuid);
+comment on type public.review_decision is 'What became of a memory that a reviewer decided about.';
+comment on column public.review_decision.packet_id is 'The memory.';
+comment on column public.review_decision.status is 'approved, rejected, pending, or merged: joined with another memory.';
+comment on column public.review_decision.kind is 'Its kind.';
+comment on column public.review_decision.scope is 'Its scope.';
+comment on column public.review_decision.project_id is 'Its project.';
+comment on column public.review_decision.updated_at is 'When it was last changed: its version.';
+comment on column public.review_decision.merged_into is 'The memory that it was joined with; null if it stands by itself.';
+
+create function review.max_batch() returns integer language sql immutable parallel safe return 500;
+comment on function review.max_batch is 'How many memories a reviewer can decide about in one call: 500.';
+
+create function review.checked_ids(packet_ids uuid[], field text default 'packet_ids') returns uuid[]
+language plpgsql immutable set search_path = '' as $$
+declare
+  twice uuid;
+begin
+  if coalesce(cardinality(packet_ids), 0) = 0 or array_position(packet_ids, null) is not null then
+    perform identity.raise_error('L9VAL', format('%s: give the ids of 1 to %s memories', field, review.max_batch()), field);
+  elsif cardinality(packet_ids) > review.max_batch() then
+    perform identity.raise_error('L9LIM', format('%s: at most %s, got %s', field, review.max_batch(), cardinality(packet_ids)),
+      field);
+  end if;
+  select i.id into twice from unnest(packet_ids) as i (id) group by i.id having count(*) > 1 order by i.id limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', format('%s: memory %s is named twice', field, twice), field);
+  end if;
+  return packet_ids;
+end $$;
+comment on function review.checked_ids is 'The list of ids, or L9VAL or L9LIM if it is empty, too long, or names one twice.';
+
+-- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so that
+-- a parent comes before its children. An error names its item and undoes all of the call.
+create function review.decide_all(packet_ids uuid[], decision text, reason text, expected_version timestamptz)
+returns setof public.review_decision
+language plpgsql volatile set search_path = '' as $$
+declare
+  ids constant uuid[] := review.checked_ids(packet_ids);
+  item record;
+  answer review.decision;
+  state text;
+  message text;
+  field text;
+  hint text;
+  detail text;
+begin
+  perform from public.packet_store p where p.packet_id = any (ids) order by p.packet_id for update;
+  for item in
+    select i.id, i.place, p.review_state
+    from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
+    order by p.created_at, p.packet_id
+  loop
+    begin
+      if item.review_state is null
+        and exists (select from public.packet_store p where p.packet_id = item.id) then
+        perform identity.raise_error('L9VAL', format('memory %s needs no review: it counts already', item.id), 'packet_ids');
+      end if;
+      answer := case when decision = 'undone' then review.undo(item.id)
+        else review.decide(item.id, decision, reason, expected_version) end;
+    exception when others then
+      get stacked diagnostics state = returned_sqlstate, message = message_text, field = column_name, hint = pg_exception_hint,
+        detail = pg_exception_detail;
+      if cardinality(ids) = 1 or state not like 'L9%' then
+        raise;
+      end if;
+      raise exception using errcode = state, column = field, hint = hint, detail = detail,
+        message = format('packet_ids: item %s of %s: %s', item.place, cardinality(ids), message);
+    end;
+    return next (item.id, answer.status, (answer.memory).packet_type, (answer.memory).scope, (answer.memory).project_id,
+      (answer.memory).updated_at, nullif((answer.memory).packet_id, item.id))::public.review_decision;
+  end loop;
+end $$;
+comment on function review.decide_all is 'Decides about all of these memories, in the order of their times. An error of one undoes '
+  'all, and its message names the item.';
+
+create function review.check_edit(packet_ids uuid[], expected_version timestamptz, is_edited boolean) returns void
+language plpgsql immutable set search_path = '' as $$
+begin
+  if coalesce(cardinality(packet_ids), 0) = 1 then
+    return;
+  elsif is_edited then
+    perform identity.raise_error('L9VAL', 'packet_ids: one memory only, where its text, title, tags or fields are changed',
+      'packet_ids');
+  elsif expected_version is not null then
+    perform identity.raise_error('L9VAL', 'expected_version: goes with one memory only', 'expected_version');
+  end if;
+end $$;
+comment on function review.check_edit is 'Raises L9VAL where more than one memory is to be changed, or checked for its version.';
+
+-- The title is a field of the kind, so it is written like the other fields.
+create function review.edit(
+  packet_id uuid, content text, title text, tags text[], fields jsonb, expected_version timestamptz) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  held public.packet_store;
+  title_field text;
+begin
+  if jsonb_typeof(fields) <> 'object' then
+    perform identity.raise_error('L9VAL', 'fields: must be an object', 'fields');
+  end if;
+  select p.* into held from public.packet_store p where p.packet_id = edit.packet_id for update;
+  if not found then
+    perform memories.raise_not_yours(edit.packet_id);
+  end if;
+  perform memories.check_version(held, expected_version);
+  if held.review_state is null then
+    perform identity.raise_error('L9VAL', format('memory %s needs no review: change it with update_memory', edit.packet_id),
+      'packet_ids');
+  end if;
+  if title is not null then
+    title_field := kinds.rules_of(held.packet_type, held.tenant_id) ->> 'title';
+    if title_field is null then
+      perform identity.raise_error('L9VAL', format('title: a memory of kind %s has none', held.packet_type), 'title');
+    end if;
+    fields := coalesce(fields, '{}') || jsonb_build_object(title_field, title);
+  end if;
+  perform public.update_memory(edit.packet_id, content => edit.content, tags => edit.tags, envelope => edit.fields);
+end $$;
+comment on function review.edit is 'Changes a memory that waits for a review, before it is approved. L9OWN, L9VER, L9VAL.';
+
+create function public.approve_memory(
+  packet_ids uuid[], text text default null, title text default null, tags text[] default null, fields jsonb default null,
+  reason text default null, expected_version timestamptz default null) returns setof public.review_decision
+language plpgsql volatile set search_path = '' as $$
+declare
+  new_content constant text := identity.given_text(approve_memory.text);
+  new_title constant text := identity.given_text(approve_memory.title);
+  new_tags constant text[] := identity.given_list(approve_memory.tags);
+  new_fields constant jsonb := nullif(approve_memory.fields, '{}');
+  is_edited constant boolean := num_nonnulls(new_content, new_title, new_tags, new_fields) > 0;
+begin
+  perform identity.require_admin();
+  perform review.check_edit(review.checked_ids(packet_ids), expected_version, is_edited);
+  if is_edited then
+    perform review.edit(packet_ids[1], new_content, new_title, new_tags, new_fields, expected_version);
+    expected_version := null;
+  end if;
+  return query select d.* from review.decide_all(packet_ids, 'approved', identity.given_text(reason), expected_version) d;
+end $$;
+comment on function public.approve_memory is 'Makes 1 to 500 memories that wait for a review count, all or none; of one, text, '
+  'title, tags and fields may be changed in the same step. Where the same memory counts already, the two are merged. Approves what '
+  'was rejected, too. For administrators. Audited as APPROVE. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+
+create function public.reject_memory(packet_ids uuid[], reason text, expected_version timestamptz default null)
+returns setof public.review_decision
+language plpgsql volatile set search_path = '' as $$
+begin
+  perform identity.require_admin();
+  perform review.check_edit(review.checked_ids(packet_ids), expected_version, is_edited => false);
+  if identity.given_text(reason) is null then
+    perform identity.raise_error('L9VAL', 'reason: required to reject a memory; its writer reads it', 'reason');
+  end if;
+  perform identity.check_bytes(btrim(reason), packets.max_reason_bytes(), 'reason');
+  return query select d.* from review.decide_all(packet_ids, 'rejected', reason, expected_version) d;
+end $$;
+comment on function public.reject_memory is 'Rejects 1 to 500 memories, all or none. reason: required, at most 1000 bytes; their '
+  'writers read it. They are kept 30 days for their writers and for reviewers. What was approved before is withdrawn with all that '
+  'was derived from it. For administrators. Audited as REJECT. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function review.max_batch, review.checked_ids, review.decide_all, review.check_edit, review.edit,
+  public.approve_memory, public.reject_memory to l9_admin;
+
+create function public.undo_review(packet_ids uuid[]) returns setof public.review_decision
+language plpgsql volatile set search_path = '' as $$
+begin
+  perform identity.require_admin();
+  return query select d.* from review.decide_all(packet_ids, 'undone', null, null) d;
+end $$;
+comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved or '
+  'rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former one. '
+  'For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function public.undo_review to l9_admin;
+--! EndIncluded 320-review/040-decisions.sql
+--! Included 320-review/050-merge-memories.sql
+-- The operation merge_memories: several memories that say the same become one. The others are kept as rejected, with all their
+-- history, and undo_review() brings them back.
+
+create type public.merge_result as (memory public.packet_store, merged public.review_decision[]);
+comment on type public.merge_result is 'The memory that was kept, and what became of the others.';
+comment on column public.merge_result.memory is 'The memory that was kept, as it is now.';
+comment on column public.merge_result.merged is 'The others: their status is merged.';
+
+-- Evidence goes over only within one audience, so that nothing becomes readable for somebody else.
+create function review.check_merge(kept public.packet_store, other public.packet_store) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if (other.tenant_id, other.scope) <> (kept.tenant_id, kept.scope) or other.project_id is distinct from kept.project_id
+    or other.org_id is distinct from kept.org_id or other.user_id is distinct from kept.user_id then
+    perform identity.raise_error('L9VAL', 'is of another scope, project, org or user than the one that is kept', 'others');
+  elsif 'message' in (other.packet_type, kept.packet_type) then
+    perform identity.raise_error('L9VAL', 'is a turn of a conversation, and would be missing there', 'others');
+  elsif other.part_of is not null or kept.part_of is not null
+    or exists (select from public.packet_store p where p.part_of in (other.packet_id, kept.packet_id)) then
+    perform identity.raise_error('L9VAL', 'is a document or a section, which is not merged', 'others');
+  elsif other.review_state = 'rejected' then
+    perform identity.raise_error('L9VAL', 'was rejected already', 'others');
+  elsif kept.withheld_creator is not null and other.withheld_creator is null then
+    perform identity.raise_error('L9VAL', 'counts already, and the one that is kept does not; approve that one first', 'others');
+  end if;
+end $$;
+comment on function review.check_merge is 'Raises L9VAL where a memory can''t be merged into another.';
+
+create function review.merge_one(other_id uuid, kept_id uuid) returns public.review_decision
+language plpgsql volatile set search_path = '' as $$
+declare
+  kept public.packet_store;
+  other public.packet_store;
+begin
+  select p.* into kept from public.packet_store p where p.packet_id = kept_id;
+  select p.* into other from public.packet_store p where p.packet_id = other_id for update;
+  if not found then
+    perform memories.raise_not_yours(other_id);
+  end if;
+  perform review.check_merge(kept, other);
+  perform review.move_to(other, kept);
+  update public.packet_store p set review_state = 'rejected', review_reason = format('merged into %s', kept_id)
+  where p.packet_id = other_id;
+  perform review.audit_merge(other, kept_id);
+  select p.* into other from public.packet_store p where p.packet_id = other_id;
+  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id);
+end $$;
+comment on function review.merge_one is 'Merges one memory into another.';
+
+-- Parents that are younger than the memory that is kept can't be its parents.
+create function review.take_labels(kept public.packet_store, others public.packet_store[], text text) returns public.packet_store
+language plpgsql volatile set search_path = '' as $$
+declare
+  ids constant uuid[] := array(select o.packet_id from unnest(others) as o);
+  new_tags constant text[] := kept.tags || array(
+    select distinct t.tag from unnest(others) as o, unnest(o.tags) as t (tag) where t.tag <> all (kept.tags) order by t.tag);
+  new_parents constant uuid[] := kept.parent_ids || array(
+    select distinct p.packet_id from unnest(others) as o, unnest(o.parent_ids) as i (id)
+    join public.packet_store p on p.packet_id = i.id
+    where i.id <> all (kept.parent_ids || ids || kept.packet_id) and p.withheld_creator is null
+      and (p.created_at, p.packet_id) < (kept.created_at, kept.packet_id));
+  new_ttl constant timestamptz := (
+    select max(coalesce(o.ttl, 'infinity')) from unnest(others || kept) as o);
+  importance constant real := (select max(o.importance_score) from unnest(others || kept) as o);
+begin
+  if cardinality(new_tags) > packets.max_tags() then
+    perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at most '
+      '%s', cardinality(new_tags), packets.max_tags()), 'others');
+  elsif cardinality(new_parents) > packets.max_parents() then
+    perform identity.raise_error('L9LIM', format('others: their parents and those of the memory that is kept are %s together, at '
+      'most %s', cardinality(new_parents), packets.max_parents()), 'others');
+  end if;
+  return (public.update_memory(kept.packet_id, content => take_labels.text, tags => nullif(new_tags, '{}'),
+    parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => take_labels.importance)).memory;
+end $$;
+comment on function review.take_labels is 'Gives the memory that is kept the tags and parents of the others, the longest life and '
+  'the highest estimate of importance among them, and a new text if there is one.';
+
+create function public.merge_memories(keep uuid, others uuid[], text text default null, expected_version timestamptz default null)
+returns public.merge_result
+language plpgsql volatile set search_path = '' as $$
+declare
+  ids constant uuid[] := review.checked_ids(others, 'others');
+  kept public.packet_store;
+  given public.packet_store[];
+  answer public.merge_result;
+  place integer;
+  state text;
+  message text;
+begin
+  perform identity.require_admin();
+  if keep is null or keep = any (ids) then
+    perform identity.raise_error('L9VAL', 'keep: the id of a memory that is not among the others', 'keep');
+  end if;
+  perform from public.packet_store p where p.packet_id = any (ids || keep) order by p.packet_id for update;
+  select p.* into kept from public.packet_store p where p.packet_id = keep;
+  if not found then
+    perform memories.raise_not_yours(keep);
+  elsif kept.review_state = 'rejected' then
+    perform identity.raise_error('L9VAL', 'keep: it was rejected; approve it first', 'keep');
+  end if;
+  perform memories.check_version(kept, expected_version);
+  given := array(select p from public.packet_store p where p.packet_id = any (ids) order by p.packet_id);
+  for place in 1..cardinality(ids) loop
+    begin
+      answer.merged := answer.merged || review.merge_one(ids[place], keep);
+    exception when sqlstate 'L9VAL' or sqlstate 'L9OWN' or sqlstate 'L9SCP' then
+      get stacked diagnostics state = returned_sqlstate, message = message_text;
+      raise exception using errcode = state, column = 'others',
+        message = format('others: item %s of %s: %s', place, cardinality(ids), message);
+    end;
+  end loop;
+  answer.memory := review.take_labels(kept, given, identity.given_text(text));
+  return answer;
+end $$;
+comment on function public.merge_memories is 'Makes one memory of several: what was derived from the others, their tags, parents, '
+  'citations and access counts go over to keep; text replaces its text. The others are kept 30 days as rejected, and undo_review '
+  'brings them back. All are of one scope, project, org and user. For administrators. Audited as MERGE. Errors: L9OWN, L9VER, '
+  'L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function review.check_merge, review.merge_one, review.take_labels, public.merge_memories to l9_admin;
+--! EndIncluded 320-review/050-merge-memories.sql
+--! Included 320-review/060-review-queue.sql
+-- The operation review_queue: what waits for a review, oldest first, with what a reviewer has to know to decide.
+
+create type public.review_duplicate as (
+  packet_id uuid, similarity real, content text, creator text, source text, created_at timestamptz);
+comment on type public.review_duplicate is 'A memory that counts and says nearly the same as one that waits.';
+comment on column public.review_duplicate.packet_id is 'The memory.';
+comment on column public.review_duplicate.similarity is 'From 0.75 to 1; 1 means the same words.';
+comment on column public.review_duplicate.content is 'Its text, at most 2000 characters of it.';
+comment on column public.review_duplicate.creator is 'The agent that wrote it.';
+comment on column public.review_duplicate.source is 'The source of that agent.';
+comment on column public.review_duplicate.created_at is 'When it was saved.';
+
+create type public.review_contradiction as (
+  fact_id uuid, subject text, predicate text, present_object jsonb, new_object jsonb, confidence double precision,
+  source_packet uuid, creator text, is_from_admin boolean);
+comment on type public.review_contradiction is 'A fact that holds, and that the approval of a memory would contradict.';
+comment on column public.review_contradiction.fact_id is 'The fact.';
+comment on column public.review_contradiction.subject is 'What it is about.';
+comment on column public.review_contradiction.predicate is 'The property or relation.';
+comment on column public.review_contradiction.present_object is 'Its value now.';
+comment on column public.review_contradiction.new_object is 'The value that the memory states.';
+comment on column public.review_contradiction.confidence is 'How sure the present value is, from 0 to 1.';
+comment on column public.review_contradiction.source_packet is 'The memory that states the present value.';
+comment on column public.review_contradiction.creator is 'Who states it.';
+comment on column public.review_contradiction.is_from_admin is 'True if an administrator states it: then it stays in spite of the '
+  'approval.';
+
+create type public.review_rejection as (packet_id uuid, reviewed_by text, reviewed_at timestamptz, review_reason text);
+comment on type public.review_rejection is 'A memory of the same text that was rejected before.';
+comment on column public.review_rejection.packet_id is 'The memory.';
+comment on column public.review_rejection.reviewed_by is 'The administrator who rejected it.';
+comment on column public.review_rejection.reviewed_at is 'When it was rejected.';
+comment on column public.review_rejection.review_reason is 'Why it was rejected.';
+
+create type public.review_item as (
+  packet_id uuid, kind text, title text, content text, is_truncated boolean, fields jsonb, scope text, project_id text, branch text,
+  tags text[], creator text, source text, agent text, tool_name text, speaker text, "timestamp" timestamptz,
+  created_at timestamptz, updated_at timestamptz, duplicates public.review_duplicate[],
+  contradictions public.review_contradiction[], rejected_before public.review_rejection[]);
+comment on type public.review_item is 'A memory that waits for a review.';
+comment on column public.review_item.packet_id is 'The memory.';
+comment on column public.review_item.kind is 'Its kind.';
+comment on column public.review_item.title is 'Its title, if its kind has one.';
+comment on column public.review_item.content is 'Its text, at most 8000 characters of it.';
+comment on column public.review_item.is_truncated is 'True if the text is longer; get_memory returns all of it.';
+comment on column public.review_item.fields is 'The fields of its kind; null if they are larger than 16 KiB.';
+comment on column public.review_item.scope is 'Who can see it once it is approved.';
+comment on column public.review_item.project_id is 'Its project.';
+comment on column public.review_item.branch is 'Its branch; null: every branch.';
+comment on column public.review_item.tags is 'Its labels.';
+comment on column public.review_item.creator is 'The agent that wrote it.';
+comment on column public.review_item.source is 'The source of that agent.';
+comment on column public.review_item.agent is 'The name that the agent goes by.';
+comment on column public.review_item.tool_name is 'The tool or mutation that saved it.';
+comment on column public.review_item.speaker is 'Who said it.';
+comment on column public.review_item."timestamp" is 'When it happened.';
+comment on column public.review_item.created_at is 'When it was saved.';
+comment on column public.review_item.updated_at is 'When it was last changed: its version. Pass it as expected_version.';
+comment on column public.review_item.duplicates is 'Memories that count and say nearly the same, most similar first.';
+comment on column public.review_item.contradictions is 'Facts that hold and that its approval would contradict.';
+comment on column public.review_item.rejected_before is 'Memories of the same text that were rejected, the last first.';
+
+create type public.review_page as (items public.review_item[], waiting integer, next_cursor text);
+comment on type public.review_page is 'A part of the queue of a reviewer.';
+comment on column public.review_page.items is 'What waits, oldest first.';
+comment on column public.review_page.waiting is 'How many memories wait that meet the filters; 1000 stands for 1000 or more.';
+comment on column public.review_page.next_cursor is 'Give it as cursor to read on; null: there are no more.';
+
+create function review.statements_of(memory public.packet_store)
+returns table (subject text, predicate text, object jsonb)
+language sql stable set search_path = ''
+begin atomic
+  select s.fact ->> 'subject', entities.normalise_name(s.fact ->> 'predicate'), s.fact -> 'object'
+  from (
+    select (memory).envelope as fact
+    union all
+    select f.fact from jsonb_array_elements(
+      case when jsonb_typeof((memory).envelope -> 'facts') = 'array' then (memory).envelope -> 'facts' else '[]' end) as f (fact)
+  ) s
+  where jsonb_typeof(s.fact) = 'object' and jsonb_typeof(s.fact -> 'subject') = 'string'
+    and jsonb_typeof(s.fact -> 'predicate') = 'string' and s.fact -> 'object' is not null;
+end;
+comment on function review.statements_of is 'The facts that a memory will state once it counts: of kind fact its own, of an '
+  'extraction all of them.';
+
+create function review.contradictions_of(memory public.packet_store) returns public.review_contradiction[]
+language sql stable set search_path = ''
+return coalesce((
+  select array_agg(
+    row(f.fact_id, f.subject, f.predicate, f.object, s.object, f.confidence, f.source_packet, f.creator, f.is_from_admin)
+      ::public.review_contradiction order by f.subject, f.predicate, f.fact_id)
+  from review.statements_of(memory) s
+  join public.knowledge_facts f on f.tenant_id = (memory).tenant_id
+    and f.audience_id = packets.audience_id(
+      (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
+    and f.subject_normalized = entities.normalise_name(s.subject) and f.predicate = s.predicate
+  where f.is_single_valued and f.valid_to is null and f.retracted_at is null
+    and entities.normalise_name(f.object #>> '{}') <> entities.normalise_name(s.object #>> '{}')), '{}');
+comment on function review.contradictions_of is 'The facts with one value at a time that hold now, where a memory will state another '
+  'value once it counts.';
+
+create function review.duplicates_of(memory public.packet_store) returns public.review_duplicate[]
+language sql stable set search_path = ''
+return coalesce((
+  select array_agg(
+    row(p.packet_id, s.similarity, left(p.envelope ->> 'content', 2000), p.metadata ->> 'creator', p.metadata ->> 'source',
+      p.created_at)::public.review_duplicate order by s.similarity desc, p.packet_id)
+  from duplicates.find_similar((memory).envelope ->> 'content', (memory).scope, (memory).project_id, (memory).branch,
+    (memory).packet_type, (memory).org_id, (memory).user_id, (memory).packet_id) s
+  join public.packet_store p on p.packet_id = s.packet_id
+  where p.withheld_creator is null), '{}');
+comment on function review.duplicates_of is 'The memories that count, in the place and of the kind of this one, and say nearly the '
+  'same.';
+
+create function review.rejections_of(memory public.packet_store) returns public.review_rejection[]
+language sql stable set search_path = ''
+return coalesce((
+  select array_agg(
+    row(r.packet_id, r.reviewed_by, r.reviewed_at, r.review_reason)::public.review_rejection
+    order by r.reviewed_at desc, r.packet_id)
+  from (
+    select p.* from public.packet_store p
+    where p.review_state = 'rejected' and p.tenant_id = (memory).tenant_id and p.content_hash = (memory).content_hash
+      and p.packet_id <> (memory).packet_id
+    order by p.reviewed_at desc, p.packet_id limit 10) r), '{}');
+comment on function review.rejections_of is 'The memories of this text, of whatever creator, that were rejected and have not expired.';
+
+create function review.to_item(memory public.packet_store) returns public.review_item
+language sql stable set search_path = ''
+return row(
+  (memory).packet_id, (memory).packet_type, (memory).title, left((memory).envelope ->> 'content', 8000),
+  length((memory).envelope ->> 'content') > 8000,
+  case when octet_length(((memory).envelope - 'content')::text) <= 16384 then (memory).envelope - 'content' end,
+  (memory).scope, (memory).project_id, (memory).branch, (memory).tags, (memory).metadata ->> 'creator',
+  (memory).metadata ->> 'source', (memory).metadata ->> 'agent', (memory).metadata ->> 'tool_name', (memory).speaker,
+  (memory)."timestamp", (memory).created_at, (memory).updated_at, review.duplicates_of(memory),
+  review.contradictions_of(memory), review.rejections_of(memory))::public.review_item;
+comment on function review.to_item is 'A memory as a reviewer sees it.';
+
+-- The ids of memories are in the order of their times of saving, so the cursor is the last id.
+create function public.review_queue(
+  k integer default 20, cursor text default null, scope text default null, project_id text default null,
+  creator text default null, kinds text[] default null) returns public.review_page
+language plpgsql volatile set search_path = '' as $$
+declare
+  me constant identity.identity := identity.require_admin();
+  after constant uuid := identity.uuid_of(identity.given_text(review_queue.cursor));
+  only_scope constant text := identity.given_text(review_queue.scope);
+  only_project constant text := nullif(identity.given_text(review_queue.project_id), '*');
+  only_creator constant text := identity.given_text(review_queue.creator);
+  only_kinds constant text[] := identity.given_list(review_queue.kinds);
+  found_ids uuid[];
+  page public.review_page;
+begin
+  if k is null or k not between 1 and 100 then
+    perform identity.raise_error('L9VAL', 'k: from 1 to 100', 'k');
+  elsif identity.given_text(review_queue.cursor) is not null and after is null then
+    perform identity.raise_error('L9VAL', 'cursor: must be the next_cursor of an earlier answer', 'cursor');
+  end if;
+  select count(*)::integer into page.waiting
+  from (
+    select from public.packet_store p
+    where p.tenant_id = me.tenant_id and p.review_state = 'pending' and p.part_of is null
+      and (only_scope is null or p.scope = only_scope) and (only_project is null or p.project_id = only_project)
+      and (only_creator is null or p.metadata ->> 'creator' = only_creator)
+      and (only_kinds is null or p.packet_type = any (only_kinds))
+    limit 1000) w;
+  found_ids := array(
+    select p.packet_id from public.packet_store p
+    where p.tenant_id = me.tenant_id and p.review_state = 'pending' and p.part_of is null
+      and (after is null or p.packet_id > after)
+      and (only_scope is null or p.scope = only_scope) and (only_project is null or p.project_id = only_project)
+      and (only_creator is null or p.metadata ->> 'creator' = only_creator)
+      and (only_kinds is null or p.packet_type = any (only_kinds))
+    order by p.packet_id limit k + 1);
+  if cardinality(found_ids) > k then
+    found_ids := found_ids[1:k];
+    page.next_cursor := found_ids[k];
+  end if;
+  page.items := array(
+    select review.to_item(p) from public.packet_store p where p.packet_id = any (found_ids) order by p.packet_id);
+  perform audit.audit_read('READ', jsonb_build_object('review_queue', true, 'ids', to_jsonb(found_ids)));
+  return page;
+end $$;
+comment on function public.review_queue is 'The memories that wait for a review and that the caller may read, oldest first, each '
+  'with who wrote it, near-duplicates, present facts that its approval would contradict, and rejections of the same text. k: 1 to '
+  '100. cursor: next_cursor of the page before. For administrators. Writes an audit row. Errors: L9VAL, L9SCP, L9AUT.';
+
+grant execute on function review.statements_of, review.contradictions_of, review.duplicates_of, review.rejections_of,
+  review.to_item, public.review_queue to l9_admin;
+--! EndIncluded 320-review/060-review-queue.sql

@@ -45,9 +45,8 @@ comment on function packets.refuse_unreviewed_edit is 'Raises L9IMM if a caller 
 create function packets.stamp_decision(decided public.packet_store, former public.packet_store) returns public.packet_store
 language plpgsql stable set search_path = '' as $$
 begin
-  if former.withheld_creator is null then
-    perform identity.raise_error('L9VAL',
-      'review_state: this memory counts already; delete it, or change it', 'review_state');
+  if former.withheld_creator is null and decided.review_state = 'approved' then
+    perform identity.raise_error('L9VAL', 'review_state: this memory counts already, so it needs no approval', 'review_state');
   elsif decided.review_state is null or decided.review_state not in ('pending', 'approved', 'rejected') then
     perform identity.raise_error('L9VAL', 'review_state: must be approved, rejected or pending', 'review_state');
   elsif exists (
