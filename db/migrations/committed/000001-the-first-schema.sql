@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1535f72321098c1b16d4f2172de0575d21e2ab92
+--! Hash: sha1:9c49c15dc312a39b5d69686201af09b2d01783a6
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -948,7 +948,7 @@ comment on function identity.bounds_of is 'The bounds of the actor that writes u
 -- current_identity() checks that the key in the claims is still valid.
 
 create function identity.tool_sets() returns text[] language sql immutable parallel safe set search_path = ''
-return array['core', 'knowledge', 'archive', 'admin'];
+return array['core', 'knowledge', 'archive', 'review', 'admin'];
 comment on function identity.tool_sets is 'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
 
 create table public.api_keys (
@@ -30687,13 +30687,13 @@ create function public.approve_memory(
   reason text default null, expected_version timestamptz default null) returns setof public.review_decision
 language plpgsql volatile set search_path = '' as $$
 declare
+  me constant identity.identity := identity.require_admin();
   new_content constant text := identity.given_text(approve_memory.text);
   new_title constant text := identity.given_text(approve_memory.title);
   new_tags constant text[] := identity.given_list(approve_memory.tags);
   new_fields constant jsonb := nullif(approve_memory.fields, '{}');
   is_edited constant boolean := num_nonnulls(new_content, new_title, new_tags, new_fields) > 0;
 begin
-  perform identity.require_admin();
   perform review.check_edit(review.checked_ids(packet_ids), expected_version, is_edited);
   if is_edited then
     perform review.edit(packet_ids[1], new_content, new_title, new_tags, new_fields, expected_version);
@@ -30720,8 +30720,10 @@ end $$;
 comment on function public.reject_memory is 'Rejects 1 to 500 memories, all or none. reason: required, at most 1000 bytes; their '
   'writers read it. They are kept 30 days for their writers and for reviewers. What was approved before is withdrawn with all that '
   'was derived from it. For administrators. Audited as REJECT. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
-grant execute on function review.max_batch, review.checked_ids, review.decide_all, review.check_edit, review.edit,
-  public.approve_memory, public.reject_memory to l9_admin;
+grant execute on function review.max_batch, review.checked_ids, review.decide_all, review.check_edit,
+  review.edit to l9_admin;
+-- Agents get a clear error.
+grant execute on function public.approve_memory, public.reject_memory to l9_agent, l9_admin;
 
 create function public.undo_review(packet_ids uuid[]) returns setof public.review_decision
 language plpgsql volatile set search_path = '' as $$
@@ -30732,7 +30734,7 @@ end $$;
 comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved or '
   'rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former one. '
   'For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
-grant execute on function public.undo_review to l9_admin;
+grant execute on function public.undo_review to l9_agent, l9_admin;
 --! EndIncluded 320-review/040-decisions.sql
 --! Included 320-review/050-merge-memories.sql
 -- The operation merge_memories: several memories that say the same become one. The others are kept as rejected, with all their
@@ -30817,6 +30819,7 @@ create function public.merge_memories(keep uuid, others uuid[], text text defaul
 returns public.merge_result
 language plpgsql volatile set search_path = '' as $$
 declare
+  me constant identity.identity := identity.require_admin();
   ids constant uuid[] := review.checked_ids(others, 'others');
   kept public.packet_store;
   given public.packet_store[];
@@ -30825,7 +30828,6 @@ declare
   state text;
   message text;
 begin
-  perform identity.require_admin();
   if keep is null or keep = any (ids) then
     perform identity.raise_error('L9VAL', 'keep: the id of a memory that is not among the others', 'keep');
   end if;
@@ -30854,7 +30856,8 @@ comment on function public.merge_memories is 'Makes one memory of several: what 
   'citations and access counts go over to keep; text replaces its text. The others are kept 30 days as rejected, and undo_review '
   'brings them back. All are of one scope, project, org and user. For administrators. Audited as MERGE. Errors: L9OWN, L9VER, '
   'L9VAL, L9LIM, L9SCP, L9AUT.';
-grant execute on function review.check_merge, review.merge_one, review.take_labels, public.merge_memories to l9_admin;
+grant execute on function review.check_merge, review.merge_one, review.take_labels to l9_admin;
+grant execute on function public.merge_memories to l9_agent, l9_admin;
 --! EndIncluded 320-review/050-merge-memories.sql
 --! Included 320-review/060-review-queue.sql
 -- The operation review_queue: what waits for a review, oldest first, with what a reviewer has to know to decide.
@@ -31046,5 +31049,6 @@ comment on function public.review_queue is 'The memories that wait for a review 
   '100. cursor: next_cursor of the page before. For administrators. Writes an audit row. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function review.statements_of, review.contradictions_of, review.duplicates_of, review.rejections_of,
-  review.to_item, public.review_queue to l9_admin;
+  review.to_item to l9_admin;
+grant execute on function public.review_queue to l9_agent, l9_admin;
 --! EndIncluded 320-review/060-review-queue.sql

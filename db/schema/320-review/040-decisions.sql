@@ -127,13 +127,13 @@ create function public.approve_memory(
   reason text default null, expected_version timestamptz default null) returns setof public.review_decision
 language plpgsql volatile set search_path = '' as $$
 declare
+  me constant identity.identity := identity.require_admin();
   new_content constant text := identity.given_text(approve_memory.text);
   new_title constant text := identity.given_text(approve_memory.title);
   new_tags constant text[] := identity.given_list(approve_memory.tags);
   new_fields constant jsonb := nullif(approve_memory.fields, '{}');
   is_edited constant boolean := num_nonnulls(new_content, new_title, new_tags, new_fields) > 0;
 begin
-  perform identity.require_admin();
   perform review.check_edit(review.checked_ids(packet_ids), expected_version, is_edited);
   if is_edited then
     perform review.edit(packet_ids[1], new_content, new_title, new_tags, new_fields, expected_version);
@@ -160,8 +160,10 @@ end $$;
 comment on function public.reject_memory is 'Rejects 1 to 500 memories, all or none. reason: required, at most 1000 bytes; their '
   'writers read it. They are kept 30 days for their writers and for reviewers. What was approved before is withdrawn with all that '
   'was derived from it. For administrators. Audited as REJECT. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
-grant execute on function review.max_batch, review.checked_ids, review.decide_all, review.check_edit, review.edit,
-  public.approve_memory, public.reject_memory to l9_admin;
+grant execute on function review.max_batch, review.checked_ids, review.decide_all, review.check_edit,
+  review.edit to l9_admin;
+-- Agents get a clear error.
+grant execute on function public.approve_memory, public.reject_memory to l9_agent, l9_admin;
 
 create function public.undo_review(packet_ids uuid[]) returns setof public.review_decision
 language plpgsql volatile set search_path = '' as $$
@@ -172,4 +174,4 @@ end $$;
 comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved or '
   'rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former one. '
   'For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
-grant execute on function public.undo_review to l9_admin;
+grant execute on function public.undo_review to l9_agent, l9_admin;

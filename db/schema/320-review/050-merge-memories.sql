@@ -80,6 +80,7 @@ create function public.merge_memories(keep uuid, others uuid[], text text defaul
 returns public.merge_result
 language plpgsql volatile set search_path = '' as $$
 declare
+  me constant identity.identity := identity.require_admin();
   ids constant uuid[] := review.checked_ids(others, 'others');
   kept public.packet_store;
   given public.packet_store[];
@@ -88,7 +89,6 @@ declare
   state text;
   message text;
 begin
-  perform identity.require_admin();
   if keep is null or keep = any (ids) then
     perform identity.raise_error('L9VAL', 'keep: the id of a memory that is not among the others', 'keep');
   end if;
@@ -117,4 +117,5 @@ comment on function public.merge_memories is 'Makes one memory of several: what 
   'citations and access counts go over to keep; text replaces its text. The others are kept 30 days as rejected, and undo_review '
   'brings them back. All are of one scope, project, org and user. For administrators. Audited as MERGE. Errors: L9OWN, L9VER, '
   'L9VAL, L9LIM, L9SCP, L9AUT.';
-grant execute on function review.check_merge, review.merge_one, review.take_labels, public.merge_memories to l9_admin;
+grant execute on function review.check_merge, review.merge_one, review.take_labels to l9_admin;
+grant execute on function public.merge_memories to l9_agent, l9_admin;

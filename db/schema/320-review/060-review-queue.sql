@@ -187,4 +187,5 @@ comment on function public.review_queue is 'The memories that wait for a review 
   '100. cursor: next_cursor of the page before. For administrators. Writes an audit row. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function review.statements_of, review.contradictions_of, review.duplicates_of, review.rejections_of,
-  review.to_item, public.review_queue to l9_admin;
+  review.to_item to l9_admin;
+grant execute on function public.review_queue to l9_agent, l9_admin;

@@ -3,7 +3,7 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { CallToolRequestSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import type { Identity } from '../auth/identity.ts';
+import { type Identity, isReviewer } from '../auth/identity.ts';
 import { KnownError, mcpText, type PublicError } from '../base/errors.ts';
 import { shownName } from '../input/echo.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
@@ -56,7 +56,7 @@ export function createMcpServer(
   asked: readonly ToolSet[] | null,
   { execute, refuse }: McpDependencies,
 ): Server {
-  const server = createIntroduction(() => listTools(identity.toolSets, asked));
+  const server = createIntroduction(() => listTools(identity.toolSets, asked, isReviewer(identity)));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
     const operation = operationOf(params.name);
     if (!operation) {

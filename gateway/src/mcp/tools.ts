@@ -76,10 +76,18 @@ function saidOnce(listed: readonly Tool[]): Tool[] {
   });
 }
 
-/** The tools of the sets asked for, as far as the key allows. By default those of its key, or else of the set core. */
-export const listTools = (allowed: readonly string[] | null, asked: readonly ToolSet[] | null): Tool[] =>
+/**
+ * The tools of the sets asked for, as far as the key allows. By default those of its key, or else of the set core. What reviewers do
+ * is listed for nobody else.
+ */
+export const listTools = (
+  allowed: readonly string[] | null,
+  asked: readonly ToolSet[] | null,
+  isReviewer: boolean,
+): Tool[] =>
   saidOnce(
     tools
+      .filter(({ toolSet }) => toolSet !== 'review' || isReviewer)
       .filter(({ toolSet }) => allowed?.includes(toolSet) ?? true)
       .filter(({ toolSet }) => asked?.includes(toolSet) ?? (allowed !== null || toolSet === 'core'))
       .map(({ tool }) => tool),

@@ -32,7 +32,7 @@ export interface Services {
 }
 
 /** The sets that the tools of MCP are listed by, and that a key can be cut down to. identity.tool_sets() names the same. */
-export const toolSets = ['core', 'knowledge', 'archive', 'admin'] as const;
+export const toolSets = ['core', 'knowledge', 'archive', 'review', 'admin'] as const;
 export type ToolSet = (typeof toolSets)[number];
 
 /** A key that is cut down to some sets calls nothing else, on any API. Throws L9SCP. */
@@ -42,7 +42,9 @@ export function requireToolSet(allowed: readonly string[] | null, { name, toolSe
   throw new KnownError('L9SCP', `${name}: this key is limited to the tools of ${sets}, which it does not belong to`);
 }
 
-type AuditedAs = 'INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP' | 'ARCHIVE' | 'RETRIEVE';
+type AuditedAs =
+  | ('INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP' | 'ARCHIVE' | 'RETRIEVE')
+  | ('APPROVE' | 'REJECT' | 'MERGE');
 
 /** The untyped part of an operation, all that MCP and GraphQL need to offer it. */
 interface Described {
