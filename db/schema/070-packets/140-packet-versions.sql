@@ -93,17 +93,13 @@ call identity.protect_like_memories('public.packet_versions', noun => 'version',
 -- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
-create policy review_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (
-    withheld_creator is null or withheld_creator = (select packets.shown_withheld_creator())
-    or (select packets.shows_all_withheld()));
+-- What a memory said while it was withheld stays hidden from others after it was approved.
+call packets.review_visibility('public.packet_versions');
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
 comment on policy packet_visibility on public.packet_versions is 'A version is visible only to callers who may see its memory in '
   'its present state: a memory that moved to l-private hides all its versions.';
-comment on policy review_visibility on public.packet_versions is 'What a memory said while it was pending or rejected stays hidden '
-  'from others after it was approved.';
 comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions reads the previous one; '
   'erasure counts them.';
 comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions inserts them. Nobody may change '
@@ -169,8 +165,8 @@ begin
   return null;
 end $$;
 comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, approved '
-  'or rejected, and saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. '
-  'Definer: callers can''t write audit_log and versions.';
+  'or rejected, and saves the state that a caller''s update replaced. An update that changes nothing, or a job''s '
+  'bookkeeping, makes no version. Definer: callers can''t write audit_log and versions.';
 
 create trigger _500_audit_update after update on public.packet_store referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__audit_update();
