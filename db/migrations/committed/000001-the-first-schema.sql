@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f4939dcb19b8baee700c897d64ff6e16a2b5ce34
+--! Hash: sha1:5d89748310a6ab3efd6015c9563fdb4a73c2529b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8793,7 +8793,7 @@ begin atomic
     -- One that is withheld is the same only as what its creator has to save for a review.
     and (p.withheld_creator is null and not find_same.is_withheld
       or packets.is_withheld((find_same.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
-  order by p.withheld_creator nulls first limit 1;
+  order by p.withheld_creator nulls first;
 end;
 comment on function packets.find_same is 'The memory that the unique index would not let the caller save again: same owner, '
   'scope, project, branch, kind and identity. For a draft that is pending, one that counts comes first, then its own pending or '
@@ -9013,6 +9013,7 @@ create table public.packet_versions (
   importance_score real not null,
   text_creator text,
   review_state text,
+  review_reason text,
   withheld_creator text,
   tenant_id uuid not null,
   org_id uuid,
@@ -9031,7 +9032,8 @@ alter table public.packet_versions
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0,
-  alter column review_state set statistics 0, alter column withheld_creator set statistics 0;
+  alter column review_state set statistics 0, alter column review_reason set statistics 0,
+  alter column withheld_creator set statistics 0;
 comment on table public.packet_versions is 'Earlier states of memories: one row for each state that an update replaced. They are '
   'deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
@@ -9064,6 +9066,7 @@ comment on column public.packet_versions.scope is 'The scope of this version: on
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
 comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
 comment on column public.packet_versions.review_state is 'The review_state of this version.';
+comment on column public.packet_versions.review_reason is 'Why this version was approved or rejected.';
 comment on column public.packet_versions.withheld_creator is 'The creator of a version that was pending or rejected, which is '
   'shown to that one and to reviewers only. Null: the version counted.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
@@ -9123,11 +9126,11 @@ begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing,
     provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator,
-    review_state, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
+    review_state, review_reason, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
   select
     o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type,
     o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.withheld_creator,
+    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.review_reason, o.withheld_creator,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
@@ -10296,6 +10299,7 @@ comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new
 create trigger _900_enqueue_embedding after insert on public.packet_store referencing new table as new_rows
   for each statement execute function embeddings.tg_packet_store__enqueue_embedding();
 
+-- Vectors of the former text go, and those of the same text follow the memory.
 create function embeddings.tg_packet_store__embeddings_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -17995,6 +17999,7 @@ end $$;
 comment on function facts.held_fact is 'The answer for a fact that waits for a review: without an id, because there is none yet.';
 grant execute on function facts.held_fact to l9_agent, l9_admin;
 
+-- A memory that is saved first may wait for a review; then the rest of the arguments waits in its envelope.
 create function public.assert_fact(
   subject text, predicate text, object jsonb, confidence double precision default 0.8, source_packet uuid default null,
   valid_from timestamptz default null, scope text default null, project_id text default null, into_world boolean default false,
@@ -18039,10 +18044,10 @@ begin
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
 end $$;
-comment on function public.assert_fact is 'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the '
-  'memory that states it; without one a memory of kind fact is saved, whose fact has no id while it waits for a review. '
-  'Repeating a fact is support. A new value of a single-valued predicate supersedes the former, but an agent''s never an '
-  'administrator''s. into_world: it also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+comment on function public.assert_fact is 'Asserts a fact: subject, predicate, object, until valid_to. source_packet: a '
+  'memory that states it; without one a memory of kind fact is saved; a fact without id waits for a review. Repeating a fact is '
+  'support. A new value of a single-valued predicate supersedes the former, but an agent''s never an administrator''s. '
+  'into_world: also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.assert_fact to l9_agent, l9_admin;
 --! EndIncluded 190-facts/120-assert-fact.sql
 --! Included 190-facts/130-withdraw-evidence.sql
@@ -18990,10 +18995,10 @@ begin
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end $$;
-comment on function public.relate is 'States that source is related to target, such as relate(''billing'', ''depends_on'', '
-  '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
-  'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
-  'scope and project_id, and the answer is null while it waits for a review. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.relate is 'States that source is related to target: relate(''billing'', ''depends_on'', '
+  '''postgres''). Stating it again counts a mention; each further agent raises its confidence. source_packet: the memory that '
+  'states it and decides where it is visible; left out, one of kind fact is saved in scope and project_id; the answer is null '
+  'while that waits for a review. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;
 --! EndIncluded 200-graph/050-relate.sql
@@ -22200,8 +22205,8 @@ begin
 end $$;
 comment on function public.search_memory is 'Finds memories that the caller may read, best first: by words, by meaning '
   '(query_vector, made by model; else a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
-  'those like packet_id, or the newest. k: 1 to 100. project_id, branch: also those without one. max_tokens: from 500. '
-  'include_pending: also those that wait for a review. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'those like packet_id, or the newest. k: 1 to 100. max_tokens: from 500. include_pending: also what waits for a review. '
+  'retry_for: see searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/220-search-memory.sql
 --! Included 220-search/230-find-where.sql

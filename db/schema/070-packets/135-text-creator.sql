@@ -90,7 +90,7 @@ begin atomic
     -- One that is withheld is the same only as what its creator has to save for a review.
     and (p.withheld_creator is null and not find_same.is_withheld
       or packets.is_withheld((find_same.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
-  order by p.withheld_creator nulls first limit 1;
+  order by p.withheld_creator nulls first;
 end;
 comment on function packets.find_same is 'The memory that the unique index would not let the caller save again: same owner, '
   'scope, project, branch, kind and identity. For a draft that is pending, one that counts comes first, then its own pending or '

@@ -27,6 +27,7 @@ create table public.packet_versions (
   importance_score real not null,
   text_creator text,
   review_state text,
+  review_reason text,
   withheld_creator text,
   tenant_id uuid not null,
   org_id uuid,
@@ -45,7 +46,8 @@ alter table public.packet_versions
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0,
-  alter column review_state set statistics 0, alter column withheld_creator set statistics 0;
+  alter column review_state set statistics 0, alter column review_reason set statistics 0,
+  alter column withheld_creator set statistics 0;
 comment on table public.packet_versions is 'Earlier states of memories: one row for each state that an update replaced. They are '
   'deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
@@ -78,6 +80,7 @@ comment on column public.packet_versions.scope is 'The scope of this version: on
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
 comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
 comment on column public.packet_versions.review_state is 'The review_state of this version.';
+comment on column public.packet_versions.review_reason is 'Why this version was approved or rejected.';
 comment on column public.packet_versions.withheld_creator is 'The creator of a version that was pending or rejected, which is '
   'shown to that one and to reviewers only. Null: the version counted.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
@@ -137,11 +140,11 @@ begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing,
     provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator,
-    review_state, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
+    review_state, review_reason, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
   select
     o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type,
     o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.withheld_creator,
+    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.review_reason, o.withheld_creator,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)

@@ -25,6 +25,7 @@ end $$;
 comment on function facts.held_fact is 'The answer for a fact that waits for a review: without an id, because there is none yet.';
 grant execute on function facts.held_fact to l9_agent, l9_admin;
 
+-- A memory that is saved first may wait for a review; then the rest of the arguments waits in its envelope.
 create function public.assert_fact(
   subject text, predicate text, object jsonb, confidence double precision default 0.8, source_packet uuid default null,
   valid_from timestamptz default null, scope text default null, project_id text default null, into_world boolean default false,
@@ -69,8 +70,8 @@ begin
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
 end $$;
-comment on function public.assert_fact is 'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the '
-  'memory that states it; without one a memory of kind fact is saved, whose fact has no id while it waits for a review. '
-  'Repeating a fact is support. A new value of a single-valued predicate supersedes the former, but an agent''s never an '
-  'administrator''s. into_world: it also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+comment on function public.assert_fact is 'Asserts a fact: subject, predicate, object, until valid_to. source_packet: a '
+  'memory that states it; without one a memory of kind fact is saved; a fact without id waits for a review. Repeating a fact is '
+  'support. A new value of a single-valued predicate supersedes the former, but an agent''s never an administrator''s. '
+  'into_world: also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.assert_fact to l9_agent, l9_admin;

@@ -88,9 +88,9 @@ begin
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end $$;
-comment on function public.relate is 'States that source is related to target, such as relate(''billing'', ''depends_on'', '
-  '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
-  'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
-  'scope and project_id, and the answer is null while it waits for a review. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.relate is 'States that source is related to target: relate(''billing'', ''depends_on'', '
+  '''postgres''). Stating it again counts a mention; each further agent raises its confidence. source_packet: the memory that '
+  'states it and decides where it is visible; left out, one of kind fact is saved in scope and project_id; the answer is null '
+  'while that waits for a review. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;

@@ -97,6 +97,6 @@ begin
 end $$;
 comment on function public.search_memory is 'Finds memories that the caller may read, best first: by words, by meaning '
   '(query_vector, made by model; else a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
-  'those like packet_id, or the newest. k: 1 to 100. project_id, branch: also those without one. max_tokens: from 500. '
-  'include_pending: also those that wait for a review. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'those like packet_id, or the newest. k: 1 to 100. max_tokens: from 500. include_pending: also what waits for a review. '
+  'retry_for: see searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
