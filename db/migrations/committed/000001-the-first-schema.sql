@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:9c49c15dc312a39b5d69686201af09b2d01783a6
+--! Hash: sha1:d576ae40c9ce16f18775ed425e4c701e25ef0f46
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7900,29 +7900,43 @@ grant select on public.review_settings to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-packets/072-review-rules.sql
 --! Included 070-packets/074-withheld.sql
 -- Who is shown what is withheld, which is pending or rejected: its creator and administrators, unless the function that reads
--- hides it. The policy review_visibility of packet_store calls these, once per query.
-
--- Searches and what else answers with memories that count say `set l9.withheld = 'hidden'`. Whoever sets it in a session hides
--- or shows only what the caller may read.
-create function packets.shows_withheld() returns boolean language sql stable parallel safe
-return coalesce(pg_catalog.current_setting('l9.withheld', true), '') <> 'hidden';
-comment on function packets.shows_withheld is 'False in functions that leave out what is pending or rejected, such as searches.';
-
-create function packets.shown_withheld_creator() returns text language sql stable parallel safe
-return case when packets.shows_withheld() and identity.current_role_name() = 'l9_agent' then identity.current_creator() end;
-comment on function packets.shown_withheld_creator is 'The creator whose pending and rejected memories are shown to an agent: its '
-  'own. Null: no one''s.';
-
-create function packets.shows_all_withheld() returns boolean language sql stable parallel safe
-return packets.shows_withheld() and identity.current_role_name() in ('l9_admin', 'l9_platform_admin');
-comment on function packets.shows_all_withheld is 'True if everything pending and rejected that the caller could read otherwise is '
-  'shown: to administrators, who review, and to operators.';
+-- leaves it out. packet_store and packet_versions call review_visibility().
 
 create function packets.is_withheld(review_state text) returns boolean language sql immutable parallel safe
 return coalesce(review_state in ('pending', 'rejected'), false);
 comment on function packets.is_withheld is 'True for the review_state of a memory that does not count.';
-grant execute on function packets.shows_withheld, packets.shown_withheld_creator, packets.shows_all_withheld, packets.is_withheld
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
+grant execute on function packets.is_withheld to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
+
+-- A plain expression, which explain_access() can evaluate for another caller.
+create function packets.shown_condition() returns text language sql immutable parallel safe set search_path = ''
+return $sql$review_state = any ((select string_to_array(
+        coalesce(nullif(current_setting('l9.withheld', true), ''), 'pending,rejected'), ','))::text[])$sql$;
+comment on function packets.shown_condition is 'The text of a policy condition: the states of what is withheld that are '
+  'shown, as far as the caller may see them. Functions that answer with what counts say `set l9.withheld = none`, and set it '
+  'to pending where they are asked to include that. A session that sets it shows or hides only what its caller may read. Used '
+  'by migrations only.';
+
+create procedure packets.review_visibility(target regclass)
+language plpgsql set search_path = '' as $$
+declare
+  policy record;
+begin
+  for policy in
+    select * from (values
+      ('review_visibility', 'l9_agent',
+        'withheld_creator = (select identity.current_creator()) and ' || packets.shown_condition(),
+        'What is pending or rejected exists for the agent that saved it, and for no other.'),
+      ('review_override', 'l9_admin, l9_platform_admin', packets.shown_condition(),
+        'Administrators see what is pending or rejected within their claims, because they review it; so do operators.')
+    ) as p (name, role, condition, description)
+  loop
+    execute format('create policy %I on %s as restrictive to %s using (withheld_creator is null or %s)',
+      policy.name, target, policy.role, policy.condition);
+    execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
+  end loop;
+end $$;
+comment on procedure packets.review_visibility is 'Creates the policies that decide who sees what is withheld, on a table '
+  'with the columns review_state and withheld_creator. Used by migrations only.';
 --! EndIncluded 070-packets/074-withheld.sql
 --! Included 070-packets/080-stamp.sql
 -- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
@@ -8554,7 +8568,7 @@ end $$;
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch)
-  include (packet_id, ttl, archived_at, withheld_creator);
+  include (packet_id, ttl, archived_at, withheld_creator, review_state);
 create index packet_store_archived_idx on public.packet_store (packet_id) where archived_at is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id)
@@ -8576,11 +8590,15 @@ comment on index public.packet_content_unique is 'Prevents exact duplicates, als
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
 -- The other columns of a row say who may read it once it counts.
-create policy review_visibility on public.packet_store as restrictive
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher
-  using (
-    withheld_creator is null or withheld_creator = (select packets.shown_withheld_creator())
-    or (select packets.shows_all_withheld()));
+call packets.review_visibility('public.packet_store');
+create policy review_of_jobs on public.packet_store as restrictive to l9_worker using (withheld_creator is null);
+do $$
+begin
+  execute format($sql$create policy review_of_searches on public.packet_store as restrictive to l9_searcher
+    using (withheld_creator is null
+      or ((select identity.current_role_name()) <> 'l9_agent' or withheld_creator = (select identity.current_creator()))
+        and %s)$sql$, packets.shown_condition());
+end $$;
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
@@ -8588,6 +8606,7 @@ create policy creator_updates on public.packet_store as restrictive for update t
 create policy creator_deletes on public.packet_store as restrictive for delete to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
+    and review_state is distinct from 'rejected'
     and scope = any ((select identity.current_writable_scopes())::text[]));
 create policy writable_updates on public.packet_store as restrictive for update to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
@@ -8604,12 +8623,14 @@ create policy definer_functions on public.packet_store for select to l9_owner us
 create policy definer_locks on public.packet_store for update to l9_owner using (ttl <= now()) with check (false);
 create policy definer_cleanup on public.packet_store for delete to l9_owner using (ttl <= now());
 
-comment on policy review_visibility on public.packet_store is 'A memory that is pending or rejected exists for its creator, '
-  'administrators and operators only, and jobs derive nothing from it. Searches hide it from these as well.';
+comment on policy review_of_jobs on public.packet_store is 'Jobs derive nothing from what is pending or rejected, and count '
+  'nothing of it.';
+comment on policy review_of_searches on public.packet_store is 'The functions that scan the index of words see of what is '
+  'pending or rejected what their caller sees.';
 comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote, and whose present '
   'text is not an administrator''s.';
-comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, and whose present '
-  'text is not an administrator''s.';
+comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, whose present text '
+  'is not an administrator''s, and that are not rejected: else the same text could be saved again and ask a second time.';
 comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
 comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
 comment on policy worker_access on public.packet_store is 'Jobs read contents in order to embed them, and set chunk_count; the '
@@ -8637,7 +8658,8 @@ create trigger _300_stamp
   for each row when (current_user <> 'l9_owner' or not packets.is_job_writing())
   execute function packets.tg_packet_store__stamp();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title', 'review_state', 'reviewed_by'], refused_columns => array['branch', 'project_id'],
+call secrets.guard_table('public.packet_store', array['packet_type', 'title', 'review_state', 'reviewed_by'],
+  refused_columns => array['branch', 'project_id'],
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id,
@@ -8734,18 +8756,23 @@ comment on function packets.claim_text is 'Makes an administrator stand by the t
 create function packets.raise_if_held(packet_id uuid) returns void
 language plpgsql stable set search_path = '' as $$
 declare
-  holder constant text := (
-    select p.text_creator from public.packet_store p
-    where p.packet_id = raise_if_held.packet_id and p.metadata ->> 'creator' = (select identity.current_creator()));
+  holder text;
+  review_state text;
 begin
-  if holder is not null then
+  select p.text_creator, p.review_state into holder, review_state from public.packet_store p
+  where p.packet_id = raise_if_held.packet_id and p.metadata ->> 'creator' = (select identity.current_creator());
+  if raise_if_held.packet_id is not null and review_state = 'rejected' then
+    perform identity.raise_error('L9IMM', format(
+      'memory %s: a reviewer rejected it; it expires by itself, and only an administrator may delete it before', packet_id),
+      'packet_id');
+  elsif holder is not null then
     perform identity.raise_error('L9OWN', format(
       'memory %s: its text and fields are now those of %s, so only an administrator may change, supersede or delete it; '
       'save a memory of your own beside it', packet_id, holder), 'packet_id');
   end if;
 end $$;
 comment on function packets.raise_if_held is 'Raises L9OWN if the caller created a memory whose text is an administrator''s by '
-  'now. To be called where the memory could not be locked for a change.';
+  'now, and L9IMM if one of its memories was rejected. To be called where the memory could not be locked for a change.';
 
 create function packets.find_same(draft public.packet_store, hash bytea, is_withheld boolean default false)
 returns setof public.packet_store
@@ -8766,7 +8793,7 @@ begin atomic
     -- One that is withheld is the same only as what its creator has to save for a review.
     and (p.withheld_creator is null and not find_same.is_withheld
       or packets.is_withheld((find_same.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
-  order by p.withheld_creator nulls first limit 1;
+  order by p.withheld_creator nulls first;
 end;
 comment on function packets.find_same is 'The memory that the unique index would not let the caller save again: same owner, '
   'scope, project, branch, kind and identity. For a draft that is pending, one that counts comes first, then its own pending or '
@@ -8798,7 +8825,7 @@ comment on function packets.rejected_for is 'How long a rejected memory is kept.
 
 -- Runs as the writer, who sees its own rejected memories, also where a search would hide them.
 create function packets.find_rejected(memory public.packet_store) returns setof public.packet_store
-language sql stable set search_path = '' set l9.withheld = 'shown'
+language sql stable set search_path = '' set l9.withheld = 'pending,rejected'
 begin atomic
   select p.* from public.packet_store p
   where p.review_state = 'rejected' and p.tenant_id = (memory).tenant_id and p.content_hash = (memory).content_hash
@@ -8834,6 +8861,8 @@ end $$;
 comment on function packets.refuse_unreviewed_edit is 'Raises L9IMM if a caller whose saves need a review changes what a memory '
   'that counts says, or where it counts.';
 
+-- A rejected memory that is put back to pending, or approved, lives as long as if it had not been rejected,
+-- unless it had a ttl of its own.
 create function packets.stamp_decision(decided public.packet_store, former public.packet_store) returns public.packet_store
 language plpgsql stable set search_path = '' as $$
 begin
@@ -8873,9 +8902,11 @@ begin
   end if;
   return decided;
 end $$;
-comment on function packets.stamp_decision is 'A memory whose review_state was changed, with who decided and when. A rejected one '
-  'expires after 30 days. Raises L9VAL where there is nothing to decide.';
+comment on function packets.stamp_decision is 'A memory whose review_state was changed, with who decided and when. A rejected '
+  'one expires after 30 days. Raises L9VAL where there is nothing to decide.';
 
+-- An update is a decision, or must not go around a rule. An insert is withheld with its whole or by a rule, and as rejected where
+-- its text was rejected before and the tenant holds such texts.
 create function packets.tg_packet_store__review() returns trigger
 language plpgsql set search_path = '' as $$
 declare
@@ -8937,9 +8968,9 @@ begin
     'content');
   return null;
 end $$;
-comment on function packets.tg_packet_store__review is 'Withholds a new memory that needs a review by review_rules, refuses edits '
-  'that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a text that '
-  'was rejected before, L9IMM for an edit that needs a review.';
+comment on function packets.tg_packet_store__review is 'Withholds a new memory that needs a review by review_rules, refuses '
+  'edits that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a '
+  'text that was rejected before, L9IMM for an edit that needs a review.';
 grant execute on function packets.find_rejected, packets.awaits_review, packets.refuse_unreviewed_edit, packets.stamp_decision,
   packets.rejected_for to l9_agent, l9_admin, l9_worker;
 grant execute on function packets.needs_review to l9_agent, l9_admin, l9_worker;
@@ -8950,34 +8981,6 @@ create trigger _375_review
     review_reason
   on public.packet_store
   for each row execute function packets.tg_packet_store__review();
-
-create function packets.tg_packet_store__decide_parts() returns trigger
-language plpgsql set search_path = '' as $$
-begin
-  update public.packet_store p set review_state = new.review_state, review_reason = new.review_reason
-  where p.part_of = new.packet_id and p.review_state is distinct from new.review_state;
-  return null;
-end $$;
-comment on function packets.tg_packet_store__decide_parts is 'Decides about the parts of a memory, such as the sections of a '
-  'document, as about the whole.';
-
-create trigger _600_decide_parts after update of review_state on public.packet_store
-  for each row when (new.review_state is distinct from old.review_state)
-  execute function packets.tg_packet_store__decide_parts();
-
--- Else its creator could save the text again, and ask a second time.
-create function packets.tg_packet_store__keep_rejected() returns trigger
-language plpgsql set search_path = '' as $$
-begin
-  perform identity.raise_error('L9IMM',
-    'memory: a reviewer rejected it; it expires by itself, and only an administrator may delete it before', 'packet_id');
-  return null;
-end $$;
-comment on function packets.tg_packet_store__keep_rejected is 'Refuses an agent to delete its rejected memories.';
-
-create trigger _200_keep_rejected before delete on public.packet_store
-  for each row when (old.review_state = 'rejected' and current_user = 'l9_agent')
-  execute function packets.tg_packet_store__keep_rejected();
 --! EndIncluded 070-packets/137-review.sql
 --! Included 070-packets/140-packet-versions.sql
 -- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read
@@ -9009,6 +9012,7 @@ create table public.packet_versions (
   importance_score real not null,
   text_creator text,
   review_state text,
+  review_reason text,
   withheld_creator text,
   tenant_id uuid not null,
   org_id uuid,
@@ -9027,7 +9031,8 @@ alter table public.packet_versions
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0,
-  alter column review_state set statistics 0, alter column withheld_creator set statistics 0;
+  alter column review_state set statistics 0, alter column review_reason set statistics 0,
+  alter column withheld_creator set statistics 0;
 comment on table public.packet_versions is 'Earlier states of memories: one row for each state that an update replaced. They are '
   'deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
@@ -9060,6 +9065,7 @@ comment on column public.packet_versions.scope is 'The scope of this version: on
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
 comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
 comment on column public.packet_versions.review_state is 'The review_state of this version.';
+comment on column public.packet_versions.review_reason is 'Why this version was approved or rejected.';
 comment on column public.packet_versions.withheld_creator is 'The creator of a version that was pending or rejected, which is '
   'shown to that one and to reviewers only. Null: the version counted.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
@@ -9075,17 +9081,13 @@ call identity.protect_like_memories('public.packet_versions', noun => 'version',
 -- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
-create policy review_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (
-    withheld_creator is null or withheld_creator = (select packets.shown_withheld_creator())
-    or (select packets.shows_all_withheld()));
+-- What a memory said while it was withheld stays hidden from others after it was approved.
+call packets.review_visibility('public.packet_versions');
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
 comment on policy packet_visibility on public.packet_versions is 'A version is visible only to callers who may see its memory in '
   'its present state: a memory that moved to l-private hides all its versions.';
-comment on policy review_visibility on public.packet_versions is 'What a memory said while it was pending or rejected stays hidden '
-  'from others after it was approved.';
 comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions reads the previous one; '
   'erasure counts them.';
 comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions inserts them. Nobody may change '
@@ -9123,11 +9125,11 @@ begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing,
     provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator,
-    review_state, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
+    review_state, review_reason, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
   select
     o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type,
     o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.withheld_creator,
+    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.review_reason, o.withheld_creator,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
@@ -9151,8 +9153,8 @@ begin
   return null;
 end $$;
 comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, approved '
-  'or rejected, and saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. '
-  'Definer: callers can''t write audit_log and versions.';
+  'or rejected, and saves the state that a caller''s update replaced. An update that changes nothing, or a job''s '
+  'bookkeeping, makes no version. Definer: callers can''t write audit_log and versions.';
 
 create trigger _500_audit_update after update on public.packet_store referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__audit_update();
@@ -9239,6 +9241,10 @@ begin
   where p.part_of = new.packet_id
     and (p.scope, p.project_id, p.branch, p.ttl, p.archived_at)
       is distinct from (new.scope, new.project_id, new.branch, new.ttl, new.archived_at);
+  if new.review_state is distinct from old.review_state then
+    update public.packet_store p set review_state = new.review_state, review_reason = new.review_reason
+    where p.part_of = new.packet_id and p.review_state is distinct from new.review_state;
+  end if;
   -- Else a part would keep readers that the whole no longer has.
   if exists (
     select from public.packet_store p
@@ -9250,12 +9256,12 @@ begin
   return null;
 end $$;
 comment on function packets.tg_packet_store__move_parts is 'Moves the parts of a memory, such as the sections of a document, to '
-  'its new scope, project, branch and ttl.';
+  'its new scope, project, branch and ttl, and decides about them as about the whole.';
 
-create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
+create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope, review_state on public.packet_store
   for each row when (
-    (new.scope, new.project_id, new.branch, new.ttl, new.archived_at)
-      is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
+    (new.scope, new.project_id, new.branch, new.ttl, new.archived_at, new.review_state)
+      is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at, old.review_state))
   execute function packets.tg_packet_store__move_parts();
 
 -- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its
@@ -9266,7 +9272,8 @@ declare
   superseded public.packet_store;
 begin
   -- It replaces nothing before it is approved.
-  if packets.is_withheld(new.review_state) or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
+  if packets.is_withheld(new.review_state)
+    or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
     or tg_op = 'UPDATE' and new.envelope -> 'supersedes' is not distinct from old.envelope -> 'supersedes'
       and new.review_state is not distinct from old.review_state then
     return new;
@@ -9329,8 +9336,9 @@ create trigger _400_check_successor before insert or update of envelope on publi
 -- Functions of earlier chapters that l9_searcher may execute: its own functions call them, and so do the policies.
 grant execute on function identity.current_identity, identity.current_role_name, identity.current_tenant_id,
   identity.current_org_id, identity.current_user_id, identity.current_scopes, identity.current_projects,
-  identity.has_every_project, identity.allow_and_audit_operator_read, packets.is_embedded_engine, packets.bucket_mask,
-  packets.tenant_bucket, packets.tenant_buckets, packets.in_bucket, words.index_token, words.index_text to l9_searcher;
+  identity.has_every_project, identity.current_creator, identity.allow_and_audit_operator_read, packets.is_embedded_engine,
+  packets.bucket_mask, packets.tenant_bucket, packets.tenant_buckets, packets.in_bucket, words.index_token, words.index_text to
+  l9_searcher;
 --! EndIncluded 080-ranking/005-searcher-grants.sql
 --! Included 080-ranking/010-audiences.sql
 -- How often words occur among the memories of one audience: of one tenant, org, user, project and scope. Rows of an audience are
@@ -9535,7 +9543,7 @@ begin
   -- Nothing was counted yet, so the newest memories are.
   with visible as materialized (
     select p.words, p.word_count from public.packet_store p
-    where p.tenant_id = my_tenant and (scopes is null or p.scope = any (scopes))
+    where p.tenant_id = my_tenant and p.withheld_creator is null and (scopes is null or p.scope = any (scopes))
       and (weigh_words.project_id is null or p.project_id = weigh_words.project_id or p.project_id is null)
     order by p."timestamp" desc, p.packet_id desc limit max_sampled
   ), total as (
@@ -10290,19 +10298,7 @@ comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new
 create trigger _900_enqueue_embedding after insert on public.packet_store referencing new table as new_rows
   for each statement execute function embeddings.tg_packet_store__enqueue_embedding();
 
-create function embeddings.tg_packet_store__enqueue_approved() returns trigger
-language plpgsql security definer set search_path = '' as $$
-begin
-  perform embeddings.enqueue_memory(new.packet_id);
-  return null;
-end $$;
-comment on function embeddings.tg_packet_store__enqueue_approved is 'Queues a memory for embedding when it is approved. Definer: '
-  'callers cannot see that queue.';
-
-create trigger _900_enqueue_approved after update of review_state on public.packet_store
-  for each row when (old.withheld_creator is not null and new.withheld_creator is null)
-  execute function embeddings.tg_packet_store__enqueue_approved();
-
+-- Vectors of the former text go, and those of the same text follow the memory.
 create function embeddings.tg_packet_store__embeddings_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -10311,7 +10307,10 @@ declare
     and (new.packet_type, new.envelope -> 'steps') is distinct from (old.packet_type, old.envelope -> 'steps');
 begin
   if packets.is_withheld(new.review_state) then
-    return new; -- It has no vectors, and gets them when it is approved.
+    return new;
+  elsif packets.is_withheld(old.review_state) then
+    perform embeddings.enqueue_memory(new.packet_id); -- It had no vectors while it was withheld.
+    return new;
   end if;
   -- A search must not find the memory by the meaning of its former text or steps.
   if has_new_text or has_new_steps then
@@ -10333,12 +10332,13 @@ begin
 end $$;
 comment on function embeddings.tg_packet_store__embeddings_follow is 'Keeps owner, project, branch, scope and expiry of the '
   'vectors equal to those of the memory. Deletes the vectors when its content changes, and those of its steps when a reasoning '
-  'trace gets others, and queues it. Definer: callers cannot write vectors.';
+  'trace gets others, and queues it; also a memory that was approved. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
   when (
     new.content_hash is distinct from old.content_hash
+    or new.review_state is distinct from old.review_state
     or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
     or new.org_id is distinct from old.org_id
     or new.user_id is distinct from old.user_id
@@ -11702,7 +11702,9 @@ set search_path = pg_catalog, extensions
 -- The scan goes on past rows of other places, which must not push a near-duplicate out.
 set hnsw.iterative_scan = 'relaxed_order' set hnsw.ef_search = 100 set max_parallel_workers_per_gather = 0
 -- ranking.walk_words() explains this setting.
-set enable_sort = off as $$
+set enable_sort = off
+-- What waits for a review is no duplicate of anything.
+set l9.withheld = 'none' as $$
 declare
   max_compared constant integer := 50;
   max_candidates constant integer := 10;
@@ -13893,7 +13895,8 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'correlation_id', (memory).correlation_id,
   'session_id', (memory).session_id,
   'trace_id', (memory).trace_id
-) end;
+) || case when (memory).review_state is null then '{}' else pg_catalog.jsonb_build_object(
+  'review_state', (memory).review_state, 'review_reason', (memory).review_reason) end end;
 comment on function memories.json_of is 'A memory as the gateway returns it, with its learned importance.';
 
 create function memories.memory_json(memory public.packet_store) returns jsonb
@@ -14135,9 +14138,9 @@ begin
   end if;
   return same;
 end $$;
-comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, by '
-  'its content; null if there is none. is_withheld: of a caller whose save needs a review, its own one that is pending or rejected. is_beside: one that the caller may not change is not looked for, because the new memory '
-  'is to stand beside it.';
+comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, '
+  'by its content; null if there is none. is_withheld: of a caller whose save needs a review, its own one that is pending or '
+  'rejected. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
 
 create function memories.insert_draft(draft public.packet_store) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$
@@ -15283,7 +15286,7 @@ comment on column public.memory_stats.awaiting_embedding is 'The number of memor
 
 -- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null) returns public.memory_stats
-language plpgsql volatile set search_path = '' as $$
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   stats public.memory_stats;
   only_branch constant text := packets.one_branch(branch);
@@ -15377,10 +15380,27 @@ comment on function derived.is_source is 'True if the caller sees a memory and m
 --! Included 140-derived/015-statements.sql
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 
+-- A row stands here while an approved memory is made to state what waited with it, so that no other transaction ever sees one.
+create table derived.memories_being_approved (packet_id uuid primary key);
+comment on table derived.memories_being_approved is 'The memories that were approved in this transaction and state now what '
+  'waited for it: what they state is the word of their creator, not of the administrator who approved it.';
+comment on column derived.memories_being_approved.packet_id is 'The memory.';
+call identity.keep_private('derived.memories_being_approved',
+  functions => 'The trigger of an approval writes and deletes rows, and functions that state something read them.');
+
+create function derived.is_being_approved(packet_id uuid) returns boolean
+language sql stable parallel safe security definer set search_path = ''
+return exists (select from derived.memories_being_approved a where a.packet_id = is_being_approved.packet_id);
+comment on function derived.is_being_approved is 'True while an approved memory states what waited with it. Definer: callers '
+  'have no grant on the table.';
+grant execute on function derived.is_being_approved to l9_agent, l9_admin, l9_worker;
+
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
-return coalesce(identity.current_creator(), packets.text_writer(source));
+return coalesce(
+  case when derived.is_being_approved((source).packet_id) then (source).metadata ->> 'creator' end,
+  identity.current_creator(), packets.text_writer(source));
 comment on function derived.agent_for is 'The creator name of the actor that states what is derived from this memory now: the '
-  'caller or, when a job derives it, the writer of the memory.';
+  'caller or, when a job derives it, the writer of the memory; its creator when it was approved.';
 
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
@@ -15419,7 +15439,25 @@ grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
 -- Locks the memory that a row is derived from, after a check that the caller may derive from it. The functions that
 -- write facts, relationships, lessons and the like call it, and so does a trigger of their tables.
 
-create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet') returns public.packet_store
+-- What is stated from a memory that counts would count at once, so a caller whose saves there need a review states nothing.
+create function derived.refuse_unreviewed(source public.packet_store, field text, kind text) returns void
+language plpgsql stable set search_path = '' as $$
+declare
+  me constant identity.identity := identity.current_identity();
+begin
+  if not derived.is_being_approved(source.packet_id) and (
+    packets.needs_review(me.tenant_id, me.caller, source.scope, source.project_id, source.packet_type, me.source)
+    or packets.needs_review(me.tenant_id, me.caller, source.scope, source.project_id, kind, me.source)) then
+    perform identity.raise_error('L9IMM', format('%s: what you state there needs a review, so nothing can be derived from a '
+      'memory that counts; leave it out, so that a memory of its own waits for a reviewer', field), field);
+  end if;
+end $$;
+comment on function derived.refuse_unreviewed is 'Raises L9IMM for an agent whose saves of this kind, or of the kind of the '
+  'source, need a review in the place of the source. Not executable by callers.';
+
+create function derived.lock_source_memory(
+  packet_id uuid, field text default 'source_packet', kind text default null, says_nothing_new boolean default false)
+returns public.packet_store
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store;
@@ -15431,6 +15469,8 @@ begin
   if not found then
     perform identity.raise_error('L9OWN',
       format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
+  elsif identity.current_role_name() = 'l9_agent' and not says_nothing_new then
+    perform derived.refuse_unreviewed(source, field, coalesce(lock_source_memory.kind, source.packet_type));
   end if;
   if identity.current_role_name() in ('l9_agent', 'l9_admin') then
     perform packets.check_scope(source.scope, source.project_id);
@@ -15438,19 +15478,71 @@ begin
   return source;
 end $$;
 comment on function derived.lock_source_memory is 'Returns the memory that a row is derived from, locked until the end of the '
-  'transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by '
-  'callers: functions of the owner call it. Definer: locks memories of other writers.';
+  'transaction. kind: of the memory that says what is derived, if it is another one. says_nothing_new: what is derived was '
+  'there already. L9IMM if what the caller saves of it '
+  'needs a review. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not '
+  'executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
 --! EndIncluded 140-derived/020-lock-source-memory.sql
+--! Included 140-derived/022-held-statements.sql
+-- What a memory that waits for a review is to state once it is approved: the function and its arguments, in the key on_approval
+-- of its envelope, so that a reviewer reads and may change it. Functions that save a memory to state something from call these.
+
+create function derived.on_approval(kind text, scope text, project_id text, statement text, arguments jsonb) returns jsonb
+language sql stable set search_path = ''
+return (
+  select case when packets.needs_review((me).tenant_id, (me).caller, scope, project_id, kind, (me).source)
+    then jsonb_build_object('on_approval', jsonb_build_object('statement', statement, 'arguments', jsonb_strip_nulls(arguments)))
+    else '{}' end
+  from identity.current_identity() as me);
+comment on function derived.on_approval is 'What to put into the envelope of a memory that the caller is about to save, to state '
+  'something from it: nothing, if the memory counts at once.';
+
+create function derived.refuse_withheld(memory public.packet_store) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if packets.is_withheld((memory).review_state) then
+    perform identity.raise_error('L9IMM', format(
+      'scope: what you save there as %s needs a review, and this can''t wait for one; save a memory instead, or name one '
+      'that was approved', (memory).packet_type), 'scope');
+  end if;
+end $$;
+comment on function derived.refuse_withheld is 'Raises L9IMM for a memory that waits for a review, where what is to be '
+  'derived from it can''t be kept until it is approved.';
+
+-- Runs as the caller, who knows of its own memories that they wait. Functions of the owner do not find them.
+create function derived.refuse_withheld_source(packet_id uuid) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if exists (
+    select from public.packet_store p
+    where p.packet_id = refuse_withheld_source.packet_id and p.withheld_creator is not null) then
+    perform identity.raise_error('L9IMM', format(
+      'source_packet: memory %s waits for a review, or was rejected, so nothing can be derived from it', packet_id),
+      'source_packet');
+  end if;
+end $$;
+comment on function derived.refuse_withheld_source is 'Raises L9IMM for a memory that the caller sees and that does not count.';
+grant execute on function derived.on_approval, derived.refuse_withheld, derived.refuse_withheld_source to l9_agent, l9_admin;
+--! EndIncluded 140-derived/022-held-statements.sql
 --! Included 140-derived/025-packet-for.sql
 -- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is
 -- saved.
 
 create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
-language sql volatile set search_path = ''
-return coalesce(source_packet, ((public.save_memory(
-  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope
-)).memory).packet_id);
+language plpgsql volatile set search_path = '' as $$
+declare
+  saved public.save_result;
+begin
+  if source_packet is not null then
+    perform derived.refuse_withheld_source(source_packet);
+    return source_packet;
+  end if;
+  saved := public.save_memory(
+    content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope);
+  perform derived.refuse_withheld(saved.memory);
+  return (saved.memory).packet_id;
+end $$;
 comment on function derived.packet_for is 'The memory that something is to be derived from: source_packet or, if it is null, a '
   'new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 grant execute on function derived.packet_for to l9_agent, l9_admin;
@@ -15488,10 +15580,15 @@ begin
     new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
   end if;
   -- Else an agent could take the statement of an administrator away, or change what it rests on.
-  perform packets.claim_text(source.packet_id);
-  new.creator := coalesce(me.creator, 'job');
-  -- A row that a job derives is the word of the writer of the memory.
-  new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
+  if derived.is_being_approved(source.packet_id) then
+    new.creator := source.metadata ->> 'creator';
+    new.source := source.metadata ->> 'source';
+  else
+    perform packets.claim_text(source.packet_id);
+    new.creator := coalesce(me.creator, 'job');
+    -- A row that a job derives is the word of the writer of the memory.
+    new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
+  end if;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
@@ -16333,7 +16430,7 @@ begin
   if alias_name = entity_name then
     perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name', 'alias');
   end if;
-  memory := derived.lock_source_memory(add_alias_from.packet_id);
+  memory := derived.lock_source_memory(add_alias_from.packet_id, kind => 'fact');
   is_from_admin := derived.is_from_admin(memory);
   -- The rule below spans rows, so writers of one audience take turns.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory aliases %s',
@@ -16389,14 +16486,19 @@ returns public.entity_aliases
 language plpgsql volatile set search_path = '' as $$
 declare
   packet_id uuid := add_alias.source_packet;
+  saved public.save_result;
 begin
   perform identity.require_identity();
   perform entities.check_name(add_alias.alias, 'alias'), entities.check_name(add_alias.entity, 'entity');
   if packet_id is null then
-    packet_id := ((public.save_memory(
+    saved := public.save_memory(
       format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
-      add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+      add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact');
+    perform derived.refuse_withheld(saved.memory);
+    packet_id := (saved.memory).packet_id;
     perform derived.keep_alive(packet_id);
+  else
+    perform derived.refuse_withheld_source(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end $$;
@@ -16769,7 +16871,8 @@ comment on function events.fill_reasoning is 'Writes the trace row of a memory, 
 create function events.tg_packet_store__fill_columns() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
-  is_changed constant boolean := tg_op = 'INSERT' or old.withheld_creator is not null or new.packet_type <> old.packet_type or new.envelope <> old.envelope
+  is_changed constant boolean := tg_op = 'INSERT' or old.withheld_creator is not null
+    or new.packet_type <> old.packet_type or new.envelope <> old.envelope
     or new.metadata -> 'agent' is distinct from old.metadata -> 'agent';
 begin
   if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
@@ -16784,7 +16887,8 @@ comment on function events.tg_packet_store__fill_columns is 'Keeps the event or 
   'Definer: runs functions that callers may not.';
 
 create trigger _610_fill_columns after insert on public.packet_store
-  for each row when (new.packet_type in ('event', 'reasoning_trace') and new.withheld_creator is null) execute function events.tg_packet_store__fill_columns();
+  for each row when (new.packet_type in ('event', 'reasoning_trace') and new.withheld_creator is null)
+  execute function events.tg_packet_store__fill_columns();
 create trigger _610_fill_columns_again after update on public.packet_store
   for each row when (new.withheld_creator is null
     and (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace')))
@@ -17783,7 +17887,7 @@ create function facts.assert_fact_from(
   into_world boolean default false, valid_to timestamptz default null) returns public.knowledge_facts
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
+  source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id, kind => 'fact');
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
   -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
@@ -17870,6 +17974,31 @@ grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worke
 -- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the
 -- rest.
 
+create function facts.held_fact(memory public.packet_store, subject text, predicate text, object jsonb,
+  confidence double precision) returns public.knowledge_facts
+language plpgsql stable set search_path = '' as $$
+declare
+  fact public.knowledge_facts;
+begin
+  fact.subject := subject;
+  fact.predicate := entities.normalise_name(predicate);
+  fact.object := object;
+  fact.confidence := confidence;
+  fact.source_packet := (memory).packet_id;
+  fact.supporting_packet_count := 0;
+  fact.contradiction_count := 0;
+  fact.valid_from := (memory).created_at;
+  fact.recorded_at := (memory).created_at;
+  fact.creator := (memory).metadata ->> 'creator';
+  fact.source := (memory).metadata ->> 'source';
+  fact.scope := (memory).scope;
+  fact.project_id := (memory).project_id;
+  return fact;
+end $$;
+comment on function facts.held_fact is 'The answer for a fact that waits for a review: without an id, because there is none yet.';
+grant execute on function facts.held_fact to l9_agent, l9_admin;
+
+-- A memory that is saved first may wait for a review; then the rest of the arguments waits in its envelope.
 create function public.assert_fact(
   subject text, predicate text, object jsonb, confidence double precision default 0.8, source_packet uuid default null,
   valid_from timestamptz default null, scope text default null, project_id text default null, into_world boolean default false,
@@ -17878,8 +18007,10 @@ language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   packet_id uuid := assert_fact.source_packet;
+  saved public.save_result;
 begin
   if packet_id is not null then
+    perform derived.refuse_withheld_source(packet_id);
     if assert_fact.scope is not null or nullif(assert_fact.project_id, '') is not null then
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
@@ -17891,23 +18022,31 @@ begin
   perform entities.check_name(assert_fact.subject, 'subject');
   perform entities.check_name(assert_fact.predicate, 'predicate');
   perform facts.check_object(assert_fact.object);
-  packet_id := ((public.save_memory(
+  saved := public.save_memory(
     btrim(assert_fact.subject) || ' ' || entities.normalise_name(assert_fact.predicate) || ': ' || (assert_fact.object #>> '{}'),
     scope => coalesce(assert_fact.scope, 'developer'),
     project_id => assert_fact.project_id,
     branch => '*',
     kind => 'fact',
     envelope => jsonb_build_object(
-      'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;
+      'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object)
+      || derived.on_approval('fact', coalesce(assert_fact.scope, 'developer'),
+        packets.project_or_default(assert_fact.project_id, coalesce(assert_fact.scope, 'developer')), 'assert_fact',
+        jsonb_build_object('confidence', assert_fact.confidence, 'valid_from', assert_fact.valid_from,
+          'valid_to', assert_fact.valid_to, 'into_world', assert_fact.into_world)));
+  packet_id := (saved.memory).packet_id;
+  if packets.is_withheld((saved.memory).review_state) then
+    return facts.held_fact(saved.memory, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence);
+  end if;
   perform derived.keep_alive(packet_id);
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
 end $$;
-comment on function public.assert_fact is 'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory '
-  'that states it; without one a memory of kind fact is saved. Repeating a fact is support. A new value of a single-valued '
-  'predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also changes the world model. '
-  'Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+comment on function public.assert_fact is 'Asserts a fact: subject, predicate, object, until valid_to. source_packet: a '
+  'memory that states it; without one a memory of kind fact is saved; a fact without id waits for a review. Repeating a fact is '
+  'support. A new value of a single-valued predicate supersedes the former, but an agent''s never an administrator''s. '
+  'into_world: also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.assert_fact to l9_agent, l9_admin;
 --! EndIncluded 190-facts/120-assert-fact.sql
 --! Included 190-facts/130-withdraw-evidence.sql
@@ -18691,18 +18830,27 @@ comment on function graph.recompute_relationships is 'Recomputes these locked re
 --! EndIncluded 200-graph/030-recompute-relationships.sql
 --! Included 200-graph/040-follow-memories.sql
 -- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
-create function graph.tg_packet_store__withdraw_relationships() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function graph.withdraw_relationships(packet_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   ids constant uuid[] := array(
-    select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
+    select distinct e.relationship_id from public.relationship_evidence e
+    where e.packet_id = withdraw_relationships.packet_id);
 begin
   if ids <> '{}' then
-    -- Done here because the foreign key would delete the evidence without recomputing shared relationships.
     perform graph.lock_relationships(ids);
-    delete from public.relationship_evidence e where e.packet_id = old.packet_id;
+    delete from public.relationship_evidence e where e.packet_id = withdraw_relationships.packet_id;
     perform graph.recompute_relationships(ids);
   end if;
+end $$;
+comment on function graph.withdraw_relationships is 'Deletes the evidence of a memory and recomputes its relationships. Not '
+  'executable by callers.';
+
+-- Done here because the foreign key would delete the evidence without recomputing shared relationships.
+create function graph.tg_packet_store__withdraw_relationships() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  perform graph.withdraw_relationships(old.packet_id);
   return old;
 end $$;
 comment on function graph.tg_packet_store__withdraw_relationships is 'Deletes the evidence of a memory that is about to be '
@@ -18785,7 +18933,7 @@ begin
     perform identity.raise_error('L9VAL', 'target: must be another entity than source', 'target');
   end if;
   perform identity.check_bytes(extractor, 200, 'extracted_by');
-  source := derived.lock_source_memory(relate_from.packet_id);
+  source := derived.lock_source_memory(relate_from.packet_id, kind => 'fact');
 
   -- The upsert locks an existing row, so concurrent statements of one triple are counted one after the other.
   insert into public.entity_relationships as r (
@@ -18829,6 +18977,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   type_name constant text := graph.check_relationship_type(relate.type);
   packet_id uuid := relate.source_packet;
+  saved public.save_result;
 begin
   perform identity.require_identity();
   perform entities.check_name(relate.source, 'source'), entities.check_name(relate.target, 'target');
@@ -18838,17 +18987,26 @@ begin
       'target');
   end if;
   if packet_id is null then
-    packet_id := ((public.save_memory(
+    saved := public.save_memory(
       format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
-      relate.scope, relate.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+      relate.scope, relate.project_id, branch => '*', kind => 'fact',
+      envelope => derived.on_approval('fact', coalesce(relate.scope, 'developer'),
+        packets.project_or_default(relate.project_id, coalesce(relate.scope, 'developer')), 'relate', jsonb_build_object(
+          'source', relate.source, 'type', relate.type, 'target', relate.target, 'confidence', relate.confidence)));
+    packet_id := (saved.memory).packet_id;
+    if packets.is_withheld((saved.memory).review_state) then
+      return null; -- There is none before an approval.
+    end if;
     perform derived.keep_alive(packet_id);
+  else
+    perform derived.refuse_withheld_source(packet_id);
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end $$;
-comment on function public.relate is 'States that source is related to target, such as relate(''billing'', ''depends_on'', '
-  '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
-  'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
-  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.relate is 'States that source is related to target: relate(''billing'', ''depends_on'', '
+  '''postgres''). Stating it again counts a mention; each further agent raises its confidence. source_packet: the memory that '
+  'states it and decides where it is visible; left out, one of kind fact is saved in scope and project_id; the answer is null '
+  'while that waits for a review. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;
 --! EndIncluded 200-graph/050-relate.sql
@@ -19336,7 +19494,8 @@ grant execute on function public.packet_store_relationships, public.entity_relat
 --! EndIncluded 200-graph/110-relationships-of-memories.sql
 --! Included 210-standing/010-standing.sql
 -- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
-create type public.standing as (creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
+create type public.standing as (creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean,
+  review_state text, is_own boolean);
 comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
 comment on column public.standing.creator is 'The agent that saved it.';
 comment on column public.standing.source is 'The source of that agent.';
@@ -19346,13 +19505,17 @@ comment on column public.standing.superseded_by is 'The memory that superseded i
   'one; otherwise null.';
 comment on column public.standing.is_partly_superseded is 'True if it also states facts that nothing superseded; null if nothing '
   'superseded it.';
+comment on column public.standing.review_state is 'approved: an administrator approved it. pending, rejected: it does not count, '
+  'and only its creator and administrators see it. Null: it needed no review.';
+comment on column public.standing.is_own is 'True if the caller saved it.';
 
 create function standing.standing_of(memory public.packet_store, superseded_by uuid, is_partly_superseded boolean)
 returns public.standing
-language sql immutable parallel safe
+language sql stable parallel safe
 return row(
   (memory).metadata ->> 'creator', (memory).metadata ->> 'source', (memory).text_creator, superseded_by,
-  case when superseded_by is not null then is_partly_superseded end)::public.standing;
+  case when superseded_by is not null then is_partly_superseded end,
+  (memory).review_state, coalesce((memory).metadata ->> 'creator' = identity.current_creator(), false))::public.standing;
 comment on function standing.standing_of is 'The standing of a memory, given what superseded it.';
 grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-standing/010-standing.sql
@@ -19449,7 +19612,7 @@ comment on function standing.successors_by_facts is 'The memories whose facts su
   'next value, and those of these that state a later one.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
-language sql stable set search_path = ''
+language sql stable set search_path = '' set l9.withheld = 'none'
 begin atomic
   select k from standing.successors_by_kind(packet_ids, as_of) k
   union all
@@ -21961,8 +22124,9 @@ create function public.search_memory(
   threshold real default null, query_vector extensions.vector default null, model text default null, packet_id uuid default null,
   as_of timestamptz default null, explain boolean default false, max_tokens integer default null, speaker text default null,
   language text default null, min_relevance real default null, "where" jsonb default null, branch text default null,
-  include_archived boolean default false, retry_for text[] default '{}') returns public.search_result
-language plpgsql volatile set search_path = pg_catalog, extensions as $$
+  include_archived boolean default false, retry_for text[] default '{}', include_pending boolean default false)
+returns public.search_result
+language plpgsql volatile set search_path = pg_catalog, extensions set l9.withheld = 'none' as $$
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -21971,6 +22135,9 @@ declare
   matches record;
   ranked search.ranked_hits;
 begin
+  if include_pending then
+    perform set_config('l9.withheld', 'pending', true); -- Until the end of this function.
+  end if;
   if search.is_stale(search_memory.query_vector, search_memory.model, search_memory.retry_for) then
     return row('{}', '{"retry": "model"}')::public.search_result;
   end if;
@@ -21987,7 +22154,7 @@ begin
       'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds),
       'tags', to_jsonb(tags), 'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
-      'include_archived', nullif(include_archived, false))),
+      'include_archived', nullif(include_archived, false), 'include_pending', nullif(include_pending, false))),
     scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain,
     language, min_relevance, branch);
   field_conditions := search.packet_conditions(
@@ -22045,9 +22212,9 @@ begin
   return search.close_search(request, ranked);
 end $$;
 comment on function public.search_memory is 'Finds memories that the caller may read, best first: by words, by meaning '
-  '(query_vector, made by model; else a hybrid search is a lexical one), by both or by relations (graph). Without a query: those '
-  'like packet_id, or the newest. k: 1 to 100. project_id, branch: also those without one. max_tokens: from 500. retry_for: see '
-  'searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  '(query_vector, made by model; else a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
+  'those like packet_id, or the newest. k: 1 to 100. max_tokens: from 500. include_pending: also what waits for a review. '
+  'retry_for: see searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/220-search-memory.sql
 --! Included 220-search/230-find-where.sql
@@ -22961,8 +23128,8 @@ create function public.memory_find(
   scopes text[] default null, k integer default 10, mode text default 'auto', "where" jsonb default null,
   since timestamptz default null, until timestamptz default null, max_tokens integer default null, explain boolean default false,
   query_vector extensions.vector default null, model text default null, include_archived boolean default false,
-  retry_for text[] default '{}') returns public.find_result
-language plpgsql volatile set search_path = '' as $$
+  retry_for text[] default '{}', include_pending boolean default false) returns public.find_result
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
@@ -22978,6 +23145,9 @@ declare
   found find.candidates;
   ranked find.ranked;
 begin
+  if include_pending then
+    perform set_config('l9.withheld', 'pending', true); -- Until the end of this function.
+  end if;
   if mode is null or mode not in ('auto', 'fast', 'deep') then
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
   end if;
@@ -23847,7 +24017,7 @@ create function world_model.write_world_update(source_packet uuid, insight jsonb
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  source public.packet_store := derived.lock_source_memory(source_packet);
+  source public.packet_store := derived.lock_source_memory(source_packet, kind => 'insight');
   checked jsonb := world_model.check_insight(insight);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
   applied public.world_model_updates;
@@ -24698,7 +24868,8 @@ create trigger _630_attest_again after update of envelope on public.packet_store
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
-comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
+comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already; pending if it '
+  'waits for a review: then it has no id yet.';
 comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
 -- An insert that meets an existing row changes nothing in it but locks it; then the attestation is added, and
@@ -24708,7 +24879,9 @@ create function reflection.store_reflection(
 returns public.reflect_result
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  source public.packet_store := derived.lock_source_memory(store_reflection.packet_id);
+  source public.packet_store := derived.lock_source_memory(
+    store_reflection.packet_id, kind => 'reflection', says_nothing_new => exists (
+      select from public.reflection_store r where r.source_packet = store_reflection.packet_id));
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
@@ -24794,6 +24967,36 @@ comment on function reflection.find_reflection is 'The memory of a reflection wi
   'of an agent is another one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls '
   'don''t save a reflection twice.';
 
+create function reflection.held_lesson(memory public.packet_store, type text, context text, entities text[],
+  confidence double precision, priority text) returns public.reflect_result
+language plpgsql stable set search_path = '' as $$
+declare
+  held public.reflect_result;
+  lesson public.reflection_store;
+begin
+  lesson.source_packet := (memory).packet_id;
+  lesson.reflection_type := type;
+  lesson.context := nullif(btrim(context), '');
+  lesson.entities := coalesce(entities, '{}');
+  lesson.confidence := confidence;
+  lesson.priority := priority;
+  lesson.times_seen := 0;
+  lesson.agent_count := 0;
+  lesson.source_agent := (memory).metadata ->> 'agent';
+  lesson.creator := (memory).metadata ->> 'creator';
+  lesson.source := (memory).metadata ->> 'source';
+  lesson.scope := (memory).scope;
+  lesson.project_id := (memory).project_id;
+  lesson.ttl := (memory).ttl;
+  lesson.created_at := (memory).created_at;
+  lesson.last_seen := (memory).created_at;
+  held.status := 'pending';
+  held.reflection := lesson;
+  return held;
+end $$;
+comment on function reflection.held_lesson is 'The answer for a lesson that waits for a review: without an id, because there is '
+  'none yet.';
+
 -- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
 -- store_reflection(). The lock of the task comes before that of the audience.
 create function public.reflect(content text, type text default 'lesson', context text default null, entities text[] default '{}',
@@ -24809,6 +25012,7 @@ declare
   wanted_priority text := coalesce(reflect.priority, reflection.default_priority());
   wanted_confidence double precision := coalesce(reflect.confidence, reflection.default_confidence());
   lesson_packet uuid;
+  lesson public.packet_store;
   saved public.reflect_result;
   refused_field text;
   refused_message text;
@@ -24827,10 +25031,13 @@ begin
     reflect.content, wanted_type, target_scope, reflect.project_id, target_branch, reflect.content_vector, reflect.model);
   if lesson_packet is null then
     begin
-      lesson_packet := (public.save_memory(
+      lesson := (public.save_memory(
         reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'),
         kind => 'reflection', tags => reflect.tags, thread_id => reflect.thread_id, parent_ids => reflect.learned_from,
-        ttl => reflect.expires_at, importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
+        ttl => reflect.expires_at, importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real,
+        envelope => derived.on_approval('reflection', target_scope, reflect.project_id, 'reflect', jsonb_build_object(
+          'type', wanted_type, 'context', reflect.context, 'entities', reflect.entities, 'confidence', wanted_confidence,
+          'priority', wanted_priority, 'task_id', reflect.task_id)))).memory;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
       get stacked diagnostics refused_field = column_name, refused_message = message_text;
       if refused_field <> 'parent_ids' then
@@ -24839,6 +25046,10 @@ begin
       -- Callers of this function know parent_ids as learned_from.
       perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
     end;
+    if packets.is_withheld(lesson.review_state) then
+      return reflection.held_lesson(lesson, wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
+    end if;
+    lesson_packet := lesson.packet_id;
   else
     -- Extend the expiry to the later one, if the policies let the caller change this memory.
     update public.packet_store p set ttl = reflect.expires_at
@@ -24855,7 +25066,7 @@ comment on function public.reflect is 'Saves a reflection as a memory of kind re
   'nearly the same text in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, '
   'pattern, failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the caller '
   'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
+grant execute on function reflection.find_reflection, reflection.held_lesson, public.reflect to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store) returns jsonb
 language sql
@@ -24995,7 +25206,7 @@ create function public.recall_lessons(
   priority text default null, k integer default 10, scopes text[] default null, project_id text default null,
   max_tokens integer default null, min_relevance real default null, query_vector extensions.vector default null,
   model text default null, branch text default null, retry_for text[] default '{}') returns public.recall_result
-language plpgsql volatile set search_path = '' as $$
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -25452,6 +25663,7 @@ declare
   target_branch text;
   task public.task_reflections;
   packet_id uuid;
+  saved public.save_result;
   content text;
   lesson record;
   known_lesson uuid;
@@ -25498,9 +25710,11 @@ begin
     -- Raises L9OWN if another agent wrote the memory.
     perform public.update_memory(packet_id, content => content);
   else
-    packet_id := (public.save_memory(
+    saved := public.save_memory(
       content, scope => target_scope, project_id => reflect_on_task.project_id,
-      branch => coalesce(target_branch, '*'), kind => 'task_reflection')).memory.packet_id;
+      branch => coalesce(target_branch, '*'), kind => 'task_reflection');
+    perform derived.refuse_withheld(saved.memory);
+    packet_id := (saved.memory).packet_id;
   end if;
   task := reflection.store_task_reflection(
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -25518,6 +25732,8 @@ begin
     saved_lesson := (public.reflect(
       lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
       branch => coalesce(target_branch, '*'), learned_from => array[packet_id])).reflection;
+    -- One that waits for a review is no lesson of the task yet.
+    continue when saved_lesson.reflection_id is null;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
@@ -25987,7 +26203,7 @@ declare
   wanted_confidence double precision := coalesce(save_summary.confidence, 0.8);
   audience summaries.summary_audience;
   former_packet uuid;
-  packet_id uuid;
+  saved public.save_result;
 begin
   perform summaries.check_summary(
     save_summary.scope_type, save_summary.scope_value, summary_text, save_summary.key_facts, save_summary.key_entities,
@@ -26024,12 +26240,13 @@ begin
     end if;
   end if;
 
-  packet_id := (public.save_memory(
+  saved := public.save_memory(
     summaries.summary_heading(save_summary.scope_type, save_summary.scope_value) || e'\n' || summary_text,
     scope => audience.scope, project_id => audience.project_id, branch => coalesce(audience.branch, '*'), kind => 'summary',
-    ttl => audience.ttl, parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
+    ttl => audience.ttl, parent_ids => summaries.newest_sources(source_packet_ids));
+  perform derived.refuse_withheld(saved.memory);
   return summaries.store_summary_row(
-    packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
+    (saved.memory).packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
     save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
 end $$;
 comment on function public.save_summary is 'Saves the summary of a subject as a memory and replaces the existing one; agents '
@@ -26069,7 +26286,7 @@ comment on function summaries.summary_subjects is 'The subjects whose summaries 
 -- those with a reason to write it. Without a caller all audiences are grouped.
 create function summaries.find_due(me identity.identity, target_tenant uuid, types text[], only_value text, only_project text,
   min_packets integer, max_sources integer, k integer) returns setof summaries.due_for_audience
-language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 as $$
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set l9.withheld = 'none' as $$
 declare
   -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
   -- the call names their thread or project.
@@ -26623,7 +26840,8 @@ begin
   insert into extraction.pending_extractions (packet_id)
   select n.packet_id
   from new_rows n join public.extraction_settings s on s.tenant_id = n.tenant_id
-  where n.withheld_creator is null and extraction.is_wanted(s, n.packet_type, n.scope, n.ttl) order by n.packet_id on conflict do nothing;
+  where n.withheld_creator is null and extraction.is_wanted(s, n.packet_type, n.scope, n.ttl)
+  order by n.packet_id on conflict do nothing;
   return null;
 end $$;
 comment on function extraction.tg_packet_store__enqueue_extraction is 'Adds new memories to the queue if their tenant wants them '
@@ -27698,6 +27916,10 @@ begin
   scope := coalesce(scope, archive.narrowest_scope());
   project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
+  if packets.needs_review(me.tenant_id, me.caller, scope, project_id, 'session', me.source) then
+    perform identity.raise_error('L9IMM',
+      'scope: sessions that you archive there need a review, and an archive can''t wait for one; name another scope', 'scope');
+  end if;
   -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
   perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false);
   document := archive.allowed_document(session, coalesce(
@@ -28004,6 +28226,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
   pointer constant text := archive.pointer_of(content_hash);
+  saved public.save_result;
   packet_id uuid;
   stored public.session_archives;
   succession archive.succession;
@@ -28017,13 +28240,15 @@ begin
     if blob is not null then
       perform archive.put_archive_blob(archive_id, content_hash, blob);
     end if;
-    packet_id := ((public.save_memory(
+    saved := public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
         format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
       scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags,
       session_id => prepared.session_key, "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
       envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool',
-        prepared.source_tool))).memory).packet_id;
+        prepared.source_tool));
+    perform derived.refuse_withheld(saved.memory);
+    packet_id := (saved.memory).packet_id;
     stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key,
       fingerprints[1]);
     succession := archive.succeed(archive_id);
@@ -28610,7 +28835,8 @@ end $$;
 comment on function views.is_refreshing_views is 'True while refresh_memory_views() runs in this transaction. During that time '
   'policies show all rows to the owner, as whom it runs. Definer: reads the table of refreshes, which only that procedure '
   'writes.';
-create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
+create policy definer_refresh on public.packet_store for select to l9_owner
+  using (withheld_creator is null and (select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.entity_relationships for select to l9_owner using ((select views.is_refreshing_views()));
@@ -29171,7 +29397,7 @@ comment on column public.trace_step.session_id is 'The session of the memory.';
 -- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
 -- order is that of writing over all tables.
 create function public.trace_of(trace_id text, max_rows integer default 1000) returns setof public.trace_step
-language plpgsql volatile set search_path = '' as $$
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   steps public.trace_step[];
 begin
@@ -29321,7 +29547,8 @@ begin
   end loop;
   execute format(
     $sql$create view public.%I with (security_invoker = true) as
-      select p.packet_id, %s, %s from public.packet_store p where p.packet_type = %L$sql$,
+      select p.packet_id, %s, %s from public.packet_store p
+      where p.packet_type = %L and p.withheld_creator is null$sql$,
     view_name, array_to_string(columns, ', '), (select string_agg('p.' || c, ', ') from unnest(common[2:]) as c), kind);
 
   execute format('comment on view public.%I is %L', view_name, format(
@@ -29399,7 +29626,8 @@ begin
     $sql$create view cortex.%I with (security_invoker = true) as
       select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at,
         p.created_at, p.updated_at
-      from public.packet_store p where p.packet_type = %L$sql$, older_name, array_to_string(columns, ', '), kind);
+      from public.packet_store p where p.packet_type = %L and p.withheld_creator is null$sql$,
+    older_name, array_to_string(columns, ', '), kind);
   execute format('comment on view cortex.%I is %L', older_name, format(
     'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.',
     kind, older_name, kinds.view_name(kind)));
@@ -30189,8 +30417,8 @@ begin
   return saved;
 end $$;
 comment on function public.set_review_settings is 'Says what becomes of a text that a reviewer rejected and its creator saves '
-  'again: refuse raises L9VAL, hold keeps it as rejected, too, without asking a reviewer. For admins with a whole token. Audited. '
-  'Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
+  'again: refuse raises L9VAL, hold keeps it as rejected, too, without asking a reviewer. For admins with a whole token. '
+  'Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
 grant execute on function public.set_review_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 320-review/010-review-rules.sql
 --! Included 320-review/020-decide.sql
@@ -30296,15 +30524,16 @@ comment on function review.decide is 'Approves or rejects one memory, or puts it
   'to reject. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function review.audit_merge, review.find_counting, review.join_counting, review.decide to l9_admin;
 --! EndIncluded 320-review/020-decide.sql
---! Included 320-review/030-withdraw.sql
+--! Included 320-review/025-withdraw.sql
 -- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the memory
--- into another. The triggers that derive from an approved memory make it again when it counts again.
+-- into another. The trigger of packet_store that follows a decision calls withdraw(). What approvals derive, they derive again.
 
--- Lessons, summaries and archived sessions hold more than their memory says, so they could not be made again.
+-- Most lessons, and all summaries and archived sessions, hold more than their memory says, so they could not be made again.
 create function review.refuse_withdrawal(memory public.packet_store) returns void
 language plpgsql stable set search_path = '' as $$
 begin
-  if exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
+  if (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
+      and exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
     or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
     or exists (select from public.memory_summaries s where s.source_packet = (memory).packet_id)
     or exists (select from public.session_archives a where a.packet_id = (memory).packet_id) then
@@ -30315,35 +30544,97 @@ end $$;
 comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that its '
   'text does not hold. Not executable by callers.';
 
-create function review.tg_packet_store__withdraw() returns trigger
+create function review.withdraw(memory public.packet_store) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  id constant uuid := (memory).packet_id;
+begin
+  perform review.refuse_withdrawal(memory);
+  perform facts.withdraw_evidence(id, only_extracted => false);
+  perform graph.withdraw_relationships(id);
+  delete from public.reflection_store r where r.source_packet = id;
+  delete from public.world_model_updates u where u.source_packet = id;
+  delete from public.world_model_snapshots s where s.source_packet = id;
+  delete from public.entity_aliases a where a.source_packet = id;
+  delete from public.agent_memory_events e where e.packet_id = id;
+  delete from public.reasoning_traces t where t.packet_id = id;
+  delete from public.field_values v where v.packet_id = id;
+  delete from public.memory_contexts c where c.packet_id = id;
+  delete from public.memory_contexts c where c.predecessor_id = id;
+  delete from public.memory_embeddings e where e.packet_id = id;
+end $$;
+comment on function review.withdraw is 'Deletes what was derived from a memory that no longer counts. Not executable by callers.';
+--! EndIncluded 320-review/025-withdraw.sql
+--! Included 320-review/030-state-on-approval.sql
+-- Makes an approved memory state what waited with it: a fact, a relationship or a lesson. A trigger of packet_store calls it.
+
+create function review.number_of(arguments jsonb, name text, otherwise double precision) returns double precision
+language sql immutable parallel safe set search_path = ''
+return case when jsonb_typeof(arguments -> name) = 'number' then (arguments ->> name)::double precision else otherwise end;
+comment on function review.number_of is 'A number among the arguments of a statement, or otherwise the default.';
+
+create function review.link_lesson(memory public.packet_store, task_id text, reflection_id uuid) returns void
+language sql volatile set search_path = ''
+begin atomic
+  select reflection.link_lesson(t.task_reflection_id, link_lesson.reflection_id)
+  from public.task_reflections t
+  where t.tenant_id = (memory).tenant_id and t.scope = (memory).scope and t.project_id is not distinct from (memory).project_id
+    and t.org_id is not distinct from (memory).org_id and t.user_id is not distinct from (memory).user_id
+    and t.task_id = link_lesson.task_id;
+end;
+comment on function review.link_lesson is 'Links an approved lesson to the task that its writer named, if that has a row. Not '
+  'executable by callers.';
+
+create function review.state(memory public.packet_store) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  a constant jsonb := memory.envelope -> 'on_approval' -> 'arguments';
+  lesson public.reflect_result;
+begin
+  case memory.envelope -> 'on_approval' ->> 'statement'
+  when 'assert_fact' then
+    perform facts.assert_fact_from(
+      memory.packet_id, memory.envelope ->> 'subject', memory.envelope ->> 'predicate', memory.envelope -> 'object',
+      review.number_of(a, 'confidence', 0.8), kinds.field_time(a -> 'valid_from'), is_mention => true,
+      into_world => a -> 'into_world' = 'true', valid_to => kinds.field_time(a -> 'valid_to'));
+  when 'relate' then
+    perform graph.relate_from(
+      memory.packet_id, a ->> 'source', a ->> 'type', a ->> 'target', review.number_of(a, 'confidence', 0.8));
+  when 'reflect' then
+    lesson := reflection.store_reflection(
+      memory.packet_id, a ->> 'type', a ->> 'context',
+      case when jsonb_typeof(a -> 'entities') = 'array' then array(select jsonb_array_elements_text(a -> 'entities')) end,
+      review.number_of(a, 'confidence', reflection.default_confidence()), a ->> 'priority');
+    perform review.link_lesson(memory, a ->> 'task_id', (lesson.reflection).reflection_id);
+  else
+    perform identity.raise_error('L9VAL',
+      'envelope.on_approval.statement: must be assert_fact, relate or reflect', 'envelope.on_approval');
+  end case;
+end $$;
+comment on function review.state is 'States what envelope.on_approval of a memory says, with the checks of assert_fact(), '
+  'relate() and reflect(). Not executable by callers.';
+
+create function review.tg_packet_store__follow_decision() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
-  perform review.refuse_withdrawal(new);
-  delete from public.world_model_updates u where u.source_packet = new.packet_id;
-  delete from public.world_model_snapshots s where s.source_packet = new.packet_id;
-  delete from public.entity_aliases a where a.source_packet = new.packet_id;
-  delete from public.agent_memory_events e where e.packet_id = new.packet_id;
-  delete from public.reasoning_traces t where t.packet_id = new.packet_id;
-  delete from public.field_values v where v.packet_id = new.packet_id;
-  delete from public.memory_contexts c where c.packet_id = new.packet_id;
-  delete from public.memory_contexts c where c.predecessor_id = new.packet_id;
-  delete from public.memory_embeddings e where e.packet_id = new.packet_id;
+  if new.withheld_creator is not null then
+    perform review.withdraw(new);
+    return null;
+  end if;
+  insert into derived.memories_being_approved (packet_id) values (new.packet_id);
+  perform review.state(new);
+  delete from derived.memories_being_approved a where a.packet_id = new.packet_id;
   return null;
 end $$;
-comment on function review.tg_packet_store__withdraw is 'Deletes what was derived from a memory that no longer counts. Definer: '
-  'callers can''t write these tables.';
+comment on function review.tg_packet_store__follow_decision is 'States what a memory was to state once it is approved, as the '
+  'word of its creator; deletes what was derived from one that no longer counts. Definer: notes that the memory is being approved, where no caller may write.';
 
--- The functions of these triggers also run before a memory is deleted, and look at the former row only.
-create trigger _620_withdraw_facts_again after update of review_state on public.packet_store
-  for each row when (old.withheld_creator is null and new.withheld_creator is not null)
-  execute function facts.tg_packet_store__withdraw_facts();
-create trigger _620_withdraw_relationships_again after update of review_state on public.packet_store
-  for each row when (old.withheld_creator is null and new.withheld_creator is not null)
-  execute function graph.tg_packet_store__withdraw_relationships();
-create trigger _630_withdraw after update of review_state on public.packet_store
-  for each row when (old.withheld_creator is null and new.withheld_creator is not null)
-  execute function review.tg_packet_store__withdraw();
---! EndIncluded 320-review/030-withdraw.sql
+create trigger _680_follow_decision after update of review_state on public.packet_store
+  for each row when (
+    old.withheld_creator is not null and new.withheld_creator is null and new.envelope ? 'on_approval'
+    or old.withheld_creator is null and new.withheld_creator is not null)
+  execute function review.tg_packet_store__follow_decision();
+--! EndIncluded 320-review/030-state-on-approval.sql
 --! Included 320-review/035-merges.sql
 -- Which memory was merged into which, and what went over with it, so that undo_review() can take it back. merge_memories() writes
 -- the rows. They hold ids and counts, no texts.

@@ -228,7 +228,7 @@ end $$;
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch)
-  include (packet_id, ttl, archived_at, withheld_creator);
+  include (packet_id, ttl, archived_at, withheld_creator, review_state);
 create index packet_store_archived_idx on public.packet_store (packet_id) where archived_at is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id)
@@ -250,11 +250,15 @@ comment on index public.packet_content_unique is 'Prevents exact duplicates, als
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
 -- The other columns of a row say who may read it once it counts.
-create policy review_visibility on public.packet_store as restrictive
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher
-  using (
-    withheld_creator is null or withheld_creator = (select packets.shown_withheld_creator())
-    or (select packets.shows_all_withheld()));
+call packets.review_visibility('public.packet_store');
+create policy review_of_jobs on public.packet_store as restrictive to l9_worker using (withheld_creator is null);
+do $$
+begin
+  execute format($sql$create policy review_of_searches on public.packet_store as restrictive to l9_searcher
+    using (withheld_creator is null
+      or ((select identity.current_role_name()) <> 'l9_agent' or withheld_creator = (select identity.current_creator()))
+        and %s)$sql$, packets.shown_condition());
+end $$;
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
@@ -262,6 +266,7 @@ create policy creator_updates on public.packet_store as restrictive for update t
 create policy creator_deletes on public.packet_store as restrictive for delete to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
+    and review_state is distinct from 'rejected'
     and scope = any ((select identity.current_writable_scopes())::text[]));
 create policy writable_updates on public.packet_store as restrictive for update to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
@@ -278,12 +283,14 @@ create policy definer_functions on public.packet_store for select to l9_owner us
 create policy definer_locks on public.packet_store for update to l9_owner using (ttl <= now()) with check (false);
 create policy definer_cleanup on public.packet_store for delete to l9_owner using (ttl <= now());
 
-comment on policy review_visibility on public.packet_store is 'A memory that is pending or rejected exists for its creator, '
-  'administrators and operators only, and jobs derive nothing from it. Searches hide it from these as well.';
+comment on policy review_of_jobs on public.packet_store is 'Jobs derive nothing from what is pending or rejected, and count '
+  'nothing of it.';
+comment on policy review_of_searches on public.packet_store is 'The functions that scan the index of words see of what is '
+  'pending or rejected what their caller sees.';
 comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote, and whose present '
   'text is not an administrator''s.';
-comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, and whose present '
-  'text is not an administrator''s.';
+comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, whose present text '
+  'is not an administrator''s, and that are not rejected: else the same text could be saved again and ask a second time.';
 comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
 comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
 comment on policy worker_access on public.packet_store is 'Jobs read contents in order to embed them, and set chunk_count; the '
@@ -311,7 +318,8 @@ create trigger _300_stamp
   for each row when (current_user <> 'l9_owner' or not packets.is_job_writing())
   execute function packets.tg_packet_store__stamp();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title', 'review_state', 'reviewed_by'], refused_columns => array['branch', 'project_id'],
+call secrets.guard_table('public.packet_store', array['packet_type', 'title', 'review_state', 'reviewed_by'],
+  refused_columns => array['branch', 'project_id'],
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id,

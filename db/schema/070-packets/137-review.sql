@@ -6,7 +6,7 @@ comment on function packets.rejected_for is 'How long a rejected memory is kept.
 
 -- Runs as the writer, who sees its own rejected memories, also where a search would hide them.
 create function packets.find_rejected(memory public.packet_store) returns setof public.packet_store
-language sql stable set search_path = '' set l9.withheld = 'shown'
+language sql stable set search_path = '' set l9.withheld = 'pending,rejected'
 begin atomic
   select p.* from public.packet_store p
   where p.review_state = 'rejected' and p.tenant_id = (memory).tenant_id and p.content_hash = (memory).content_hash
@@ -42,6 +42,8 @@ end $$;
 comment on function packets.refuse_unreviewed_edit is 'Raises L9IMM if a caller whose saves need a review changes what a memory '
   'that counts says, or where it counts.';
 
+-- A rejected memory that is put back to pending, or approved, lives as long as if it had not been rejected,
+-- unless it had a ttl of its own.
 create function packets.stamp_decision(decided public.packet_store, former public.packet_store) returns public.packet_store
 language plpgsql stable set search_path = '' as $$
 begin
@@ -81,9 +83,11 @@ begin
   end if;
   return decided;
 end $$;
-comment on function packets.stamp_decision is 'A memory whose review_state was changed, with who decided and when. A rejected one '
-  'expires after 30 days. Raises L9VAL where there is nothing to decide.';
+comment on function packets.stamp_decision is 'A memory whose review_state was changed, with who decided and when. A rejected '
+  'one expires after 30 days. Raises L9VAL where there is nothing to decide.';
 
+-- An update is a decision, or must not go around a rule. An insert is withheld with its whole or by a rule, and as rejected where
+-- its text was rejected before and the tenant holds such texts.
 create function packets.tg_packet_store__review() returns trigger
 language plpgsql set search_path = '' as $$
 declare
@@ -145,9 +149,9 @@ begin
     'content');
   return null;
 end $$;
-comment on function packets.tg_packet_store__review is 'Withholds a new memory that needs a review by review_rules, refuses edits '
-  'that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a text that '
-  'was rejected before, L9IMM for an edit that needs a review.';
+comment on function packets.tg_packet_store__review is 'Withholds a new memory that needs a review by review_rules, refuses '
+  'edits that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a '
+  'text that was rejected before, L9IMM for an edit that needs a review.';
 grant execute on function packets.find_rejected, packets.awaits_review, packets.refuse_unreviewed_edit, packets.stamp_decision,
   packets.rejected_for to l9_agent, l9_admin, l9_worker;
 grant execute on function packets.needs_review to l9_agent, l9_admin, l9_worker;
@@ -158,31 +162,3 @@ create trigger _375_review
     review_reason
   on public.packet_store
   for each row execute function packets.tg_packet_store__review();
-
-create function packets.tg_packet_store__decide_parts() returns trigger
-language plpgsql set search_path = '' as $$
-begin
-  update public.packet_store p set review_state = new.review_state, review_reason = new.review_reason
-  where p.part_of = new.packet_id and p.review_state is distinct from new.review_state;
-  return null;
-end $$;
-comment on function packets.tg_packet_store__decide_parts is 'Decides about the parts of a memory, such as the sections of a '
-  'document, as about the whole.';
-
-create trigger _600_decide_parts after update of review_state on public.packet_store
-  for each row when (new.review_state is distinct from old.review_state)
-  execute function packets.tg_packet_store__decide_parts();
-
--- Else its creator could save the text again, and ask a second time.
-create function packets.tg_packet_store__keep_rejected() returns trigger
-language plpgsql set search_path = '' as $$
-begin
-  perform identity.raise_error('L9IMM',
-    'memory: a reviewer rejected it; it expires by itself, and only an administrator may delete it before', 'packet_id');
-  return null;
-end $$;
-comment on function packets.tg_packet_store__keep_rejected is 'Refuses an agent to delete its rejected memories.';
-
-create trigger _200_keep_rejected before delete on public.packet_store
-  for each row when (old.review_state = 'rejected' and current_user = 'l9_agent')
-  execute function packets.tg_packet_store__keep_rejected();

@@ -27,6 +27,7 @@ create table public.packet_versions (
   importance_score real not null,
   text_creator text,
   review_state text,
+  review_reason text,
   withheld_creator text,
   tenant_id uuid not null,
   org_id uuid,
@@ -45,7 +46,8 @@ alter table public.packet_versions
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0,
-  alter column review_state set statistics 0, alter column withheld_creator set statistics 0;
+  alter column review_state set statistics 0, alter column review_reason set statistics 0,
+  alter column withheld_creator set statistics 0;
 comment on table public.packet_versions is 'Earlier states of memories: one row for each state that an update replaced. They are '
   'deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
@@ -78,6 +80,7 @@ comment on column public.packet_versions.scope is 'The scope of this version: on
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
 comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
 comment on column public.packet_versions.review_state is 'The review_state of this version.';
+comment on column public.packet_versions.review_reason is 'Why this version was approved or rejected.';
 comment on column public.packet_versions.withheld_creator is 'The creator of a version that was pending or rejected, which is '
   'shown to that one and to reviewers only. Null: the version counted.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
@@ -93,17 +96,13 @@ call identity.protect_like_memories('public.packet_versions', noun => 'version',
 -- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
-create policy review_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (
-    withheld_creator is null or withheld_creator = (select packets.shown_withheld_creator())
-    or (select packets.shows_all_withheld()));
+-- What a memory said while it was withheld stays hidden from others after it was approved.
+call packets.review_visibility('public.packet_versions');
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
 comment on policy packet_visibility on public.packet_versions is 'A version is visible only to callers who may see its memory in '
   'its present state: a memory that moved to l-private hides all its versions.';
-comment on policy review_visibility on public.packet_versions is 'What a memory said while it was pending or rejected stays hidden '
-  'from others after it was approved.';
 comment on policy definer_functions on public.packet_versions is 'The trigger that keeps versions reads the previous one; '
   'erasure counts them.';
 comment on policy definer_keeping on public.packet_versions is 'The trigger that keeps versions inserts them. Nobody may change '
@@ -141,11 +140,11 @@ begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing,
     provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator,
-    review_state, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
+    review_state, review_reason, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
   select
     o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type,
     o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.withheld_creator,
+    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.review_reason, o.withheld_creator,
     o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
@@ -169,8 +168,8 @@ begin
   return null;
 end $$;
 comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, approved '
-  'or rejected, and saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. '
-  'Definer: callers can''t write audit_log and versions.';
+  'or rejected, and saves the state that a caller''s update replaced. An update that changes nothing, or a job''s '
+  'bookkeeping, makes no version. Definer: callers can''t write audit_log and versions.';
 
 create trigger _500_audit_update after update on public.packet_store referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__audit_update();

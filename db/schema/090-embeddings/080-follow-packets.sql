@@ -15,19 +15,7 @@ comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new
 create trigger _900_enqueue_embedding after insert on public.packet_store referencing new table as new_rows
   for each statement execute function embeddings.tg_packet_store__enqueue_embedding();
 
-create function embeddings.tg_packet_store__enqueue_approved() returns trigger
-language plpgsql security definer set search_path = '' as $$
-begin
-  perform embeddings.enqueue_memory(new.packet_id);
-  return null;
-end $$;
-comment on function embeddings.tg_packet_store__enqueue_approved is 'Queues a memory for embedding when it is approved. Definer: '
-  'callers cannot see that queue.';
-
-create trigger _900_enqueue_approved after update of review_state on public.packet_store
-  for each row when (old.withheld_creator is not null and new.withheld_creator is null)
-  execute function embeddings.tg_packet_store__enqueue_approved();
-
+-- Vectors of the former text go, and those of the same text follow the memory.
 create function embeddings.tg_packet_store__embeddings_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -36,7 +24,10 @@ declare
     and (new.packet_type, new.envelope -> 'steps') is distinct from (old.packet_type, old.envelope -> 'steps');
 begin
   if packets.is_withheld(new.review_state) then
-    return new; -- It has no vectors, and gets them when it is approved.
+    return new;
+  elsif packets.is_withheld(old.review_state) then
+    perform embeddings.enqueue_memory(new.packet_id); -- It had no vectors while it was withheld.
+    return new;
   end if;
   -- A search must not find the memory by the meaning of its former text or steps.
   if has_new_text or has_new_steps then
@@ -58,12 +49,13 @@ begin
 end $$;
 comment on function embeddings.tg_packet_store__embeddings_follow is 'Keeps owner, project, branch, scope and expiry of the '
   'vectors equal to those of the memory. Deletes the vectors when its content changes, and those of its steps when a reasoning '
-  'trace gets others, and queues it. Definer: callers cannot write vectors.';
+  'trace gets others, and queues it; also a memory that was approved. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
   when (
     new.content_hash is distinct from old.content_hash
+    or new.review_state is distinct from old.review_state
     or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
     or new.org_id is distinct from old.org_id
     or new.user_id is distinct from old.user_id

@@ -164,9 +164,9 @@ begin
   end if;
   return same;
 end $$;
-comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, by '
-  'its content; null if there is none. is_withheld: of a caller whose save needs a review, its own one that is pending or rejected. is_beside: one that the caller may not change is not looked for, because the new memory '
-  'is to stand beside it.';
+comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, '
+  'by its content; null if there is none. is_withheld: of a caller whose save needs a review, its own one that is pending or '
+  'rejected. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
 
 create function memories.insert_draft(draft public.packet_store) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$

@@ -156,6 +156,6 @@ begin
   return saved;
 end $$;
 comment on function public.set_review_settings is 'Says what becomes of a text that a reviewer rejected and its creator saves '
-  'again: refuse raises L9VAL, hold keeps it as rejected, too, without asking a reviewer. For admins with a whole token. Audited. '
-  'Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
+  'again: refuse raises L9VAL, hold keeps it as rejected, too, without asking a reviewer. For admins with a whole token. '
+  'Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
 grant execute on function public.set_review_settings to l9_admin, l9_platform_admin;

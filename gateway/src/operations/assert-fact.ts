@@ -11,7 +11,7 @@ export const factValue = z.union([z.string(), z.number(), z.boolean(), z.array(z
 
 export const fact = z
   .object({
-    fact_id: z.string(),
+    fact_id: z.string().nullable().describe('Null: it waits for a review.'),
     subject: z.string(),
     predicate: z.string(),
     object: z.unknown(),
@@ -82,5 +82,6 @@ export const assertFact = defineOperation({
   output: z.object({ fact }),
   inferredProject: ({ source_packet }) => (source_packet ? null : 'owns'),
   run: (client, input) => call(client, `${factAsJson} as fact`, 'assert_fact', withJsonObject(input)),
-  summarize: ({ fact }, reader) => `Noted: ${formatFact(fact, reader)}.`,
+  summarize: ({ fact }, reader) =>
+    `${fact.fact_id === null ? 'Waits for a review' : 'Noted'}: ${formatFact(fact, reader)}.`,
 });

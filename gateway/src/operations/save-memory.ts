@@ -136,7 +136,7 @@ export const saveMemory = defineOperation({
     const what = {
       skipped_dedupe: `Already known: ${memory.packet_id}${signature(standingOf(memory), reader)} says it ${where}. Nothing was saved.`,
       updated: `Merged into ${memory.packet_id}${signature(standingOf(memory), reader)} ${where}.`,
-      inserted: `Saved as ${memory.packet_id} ${where}.`,
+      inserted: `Saved as ${memory.packet_id} ${where}.${memory.review_state ? ' It waits for a review, and does not count before.' : ''}`,
     };
     return `${what[status]}${redactedNote(redacted)}${also}`;
   },

@@ -83,6 +83,8 @@ const MUTATION_FUNCTIONS: ReadonlySet<string> = new Set([
   'set_find_settings',
   'set_generated_review',
   'set_query_text_audit',
+  'set_review_rule',
+  'set_review_settings',
   'set_search_settings',
   'set_secret_settings',
   'set_storage_price',
