@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:d576ae40c9ce16f18775ed425e4c701e25ef0f46
+--! Hash: sha1:1e3c468af74db70eb4a340cc4b6aaee2121a4644
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -30918,7 +30918,8 @@ begin
       if cardinality(ids) = 1 or state not like 'L9%' then
         raise;
       end if;
-      raise exception using errcode = state, column = field, hint = hint, detail = detail,
+      raise exception using errcode = state, hint = hint, detail = detail,
+        column = case when field in ('packet_id', 'review_state') then 'packet_ids' else field end,
         message = format('packet_ids: item %s of %s: %s', item.place, cardinality(ids), message);
     end;
     return next (item.id, answer.status, (answer.memory).packet_type, (answer.memory).scope, (answer.memory).project_id,
@@ -31073,7 +31074,7 @@ begin
   where p.packet_id = other_id;
   perform review.audit_merge(other, kept_id);
   select p.* into other from public.packet_store p where p.packet_id = other_id;
-  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id);
+  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id)::public.review_decision;
 end $$;
 comment on function review.merge_one is 'Merges one memory into another.';
 

@@ -43,7 +43,7 @@ begin
   where p.packet_id = other_id;
   perform review.audit_merge(other, kept_id);
   select p.* into other from public.packet_store p where p.packet_id = other_id;
-  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id);
+  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id)::public.review_decision;
 end $$;
 comment on function review.merge_one is 'Merges one memory into another.';
 
