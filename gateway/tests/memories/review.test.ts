@@ -81,7 +81,7 @@ describe('the review of memories', () => {
       expect.objectContaining({
         packetId: first,
         creator: 'Cursor-IDE',
-        memory: expect.objectContaining({ reviewState: 'PENDING' }),
+        memory: expect.objectContaining({ reviewState: 'pending' }),
       }),
     );
     const { approveMemory } = await gateway.query(
