@@ -43,9 +43,13 @@ describe('merge_memories', () => {
 
   it('gives evidence, parents, tags, citations and accesses to the memory that is kept, and takes that back', async () => {
     const parent = await saveMemory(db, 'C', { content: 'A pier has a timetable.' });
-    const keep = await saveMemory(db, 'C', { content: 'The ferry leaves the pier at nine.', tags: ['ferry'] });
+    const keep = await saveMemory(db, 'C', {
+      content: 'The ferry leaves the pier at nine.',
+      tags: ['ferry'],
+      importance: 0.2,
+    });
     const other = await saveMemory(db, 'C', {
-      ...{ content: 'At nine the ferry sails from the pier.', tags: ['pier'], parent_ids: [parent], importance: 0.9 },
+      ...{ content: 'At nine the ferry sails from the pier.', tags: ['pier'], parent_ids: [parent], importance: 0.4 },
     });
     const child = await saveMemory(db, 'C', { content: 'So be there at ten to nine.', parent_ids: [other] });
     await db.sql('C', "select public.assert_fact('ferry', 'leaves at', '\"nine\"', source_packet => $1)", [other]);
@@ -63,7 +67,7 @@ describe('merge_memories', () => {
     expect(merged).toMatchObject({
       content: 'The ferry leaves the pier at nine sharp.',
       tags: ['ferry', 'pier'],
-      importance_score: expect.closeTo(0.9, 5),
+      importance_score: expect.closeTo(0.4, 5),
       merged: [{ packet_id: other, status: 'merged', merged_into: keep }],
     });
     expect((await sources()).map(([, id]) => id)).toStrictEqual([keep, keep, keep]);
