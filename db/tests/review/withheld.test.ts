@@ -69,11 +69,6 @@ describe('a memory that waits for a review', () => {
       `select status, sqlstate, message from public.memory_store($1)`,
       [
         JSON.stringify([
-<<<<<<< HEAD
-          { scope: 'global', content: HIDDEN },
-          { scope: 'global', kind: 'todo', data: { title: 'Paint the quincunx' } },
-          { scope: 'global', kind: 'decision', data: { title: 'Burn oil', decision: 'We burn oil', supersedes: id } },
-=======
           { scope: 'global', data: { content: HIDDEN } },
           { scope: 'global', kind: 'todo', data: { text: 'Paint the quincunx', status: 'open' } },
           {
@@ -81,7 +76,6 @@ describe('a memory that waits for a review', () => {
             kind: 'decision',
             data: { title: 'Burn oil', status: 'accepted', rationale: 'It is there.', supersedes: id },
           },
->>>>>>> 3fa287263320d0412be03eb33dcc6a80f4542aba
         ]),
       ],
     ],
@@ -158,19 +152,11 @@ describe('a memory that waits for a review', () => {
     ];
     const stored: Rows = await db.sql(caller, 'select packet_id, sqlstate, message from public.memory_store($1)', [
       JSON.stringify([
-<<<<<<< HEAD
-        { scope: 'global', kind: 'todo', data: { title: 'Paint the quincunx' } },
-        {
-          scope: 'global',
-          kind: 'document',
-          data: { path: 'docs/quincunx.md', title: 'Quincunx', body_md: '# Oil\nWhale.\n' },
-=======
         { scope: 'global', kind: 'todo', data: { text: 'Paint the quincunx', status: 'open' } },
         {
           scope: 'global',
           kind: 'document',
           data: { source_url: 'docs/quincunx.md', title: 'Quincunx', body_md: '# Oil\nWhale.\n' },
->>>>>>> 3fa287263320d0412be03eb33dcc6a80f4542aba
         },
       ]),
     ]);
