@@ -35,5 +35,7 @@ begin
   delete from public.memory_contexts c where c.packet_id = id;
   delete from public.memory_contexts c where c.predecessor_id = id;
   delete from public.memory_embeddings e where e.packet_id = id;
+  insert into importance.pending_recounts (packet_id) select unnest(memory.parent_ids);
+  delete from importance.memory_citations c where c.cited_by = id;
 end $$;
 comment on function review.withdraw is 'Deletes what was derived from a memory that no longer counts. Not executable by callers.';
