@@ -84,6 +84,9 @@ begin
   end if;
   decided.reviewed_by := coalesce(identity.current_creator(), identity.current_role_name());
   decided.reviewed_at := decided.updated_at;
+  -- Of what a model extracted, the facts count from then on; its lines are out of searches.
+  decided.archived_at := case when decided.packet_type = 'extraction' and decided.review_state = 'approved' then now()
+    else decided.archived_at end;
   if decided.review_state = 'rejected' then
     if decided.review_reason is null then
       perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it', 'review_reason');
