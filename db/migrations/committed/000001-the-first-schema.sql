@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:5cb514ce172d8ecdce7594937d9f5f068e96a197
+--! Hash: sha1:832e8cae056b0ecba9ea1b51cee3610da1c87188
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8903,6 +8903,9 @@ begin
   end if;
   decided.reviewed_by := coalesce(identity.current_creator(), identity.current_role_name());
   decided.reviewed_at := decided.updated_at;
+  -- Of what a model extracted, the facts count from then on; its lines are out of searches.
+  decided.archived_at := case when decided.packet_type = 'extraction' and decided.review_state = 'approved' then now()
+    else decided.archived_at end;
   if decided.review_state = 'rejected' then
     if decided.review_reason is null then
       perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it', 'review_reason');
@@ -17901,7 +17904,8 @@ declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id, kind => 'fact');
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
   -- Only a job may name the model that found the fact.
-  model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
+  model text := case when identity.current_role_name() = 'l9_worker' or derived.is_being_approved(assert_fact_from.packet_id)
+    then left(assert_fact_from.extracted_by, 200) end;
   is_single boolean;
   by_admin constant boolean := derived.is_from_admin(source);
   begins_at timestamptz := assert_fact_from.valid_from;
@@ -18934,7 +18938,8 @@ declare
   type_name constant text := graph.check_relationship_type(relate_from.type);
   target_name constant text := entities.check_name(relate_from.target, 'target');
   -- Only a job may name the model that extracted the relationship.
-  extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
+  extractor constant text := case when identity.current_role_name() = 'l9_worker'
+    or derived.is_being_approved(relate_from.packet_id) then relate_from.extracted_by end;
   stated record;
   source public.packet_store;
   relation public.entity_relationships;
@@ -26539,11 +26544,11 @@ grant execute on function summaries.summary_json to l9_agent, l9_admin;
 --! EndIncluded 260-summaries/130-summarize.sql
 --! Included 260-summaries/140-summary-job.sql
 -- Summaries that background jobs save, as the owner and for any audience. store_model_summary() calls store_summary()
--- with what a chat model wrote.
+-- with what a chat model wrote. Under the same policy a job saves what it extracted and what waits for a review.
 create policy definer_job_writes on public.packet_store for insert to l9_owner
-  with check ((select packets.is_job_writing()) and packet_type = 'summary');
-comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
-  'Functions that agents and admins call save nothing under this policy.';
+  with check ((select packets.is_job_writing()) and packet_type in ('summary', 'extraction'));
+comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries and extractions for '
+  'background jobs. Functions that agents and admins call save nothing under this policy.';
 
 -- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
 -- memory is inserted for the audience instead of the caller.
@@ -26887,6 +26892,7 @@ declare
   has_new_text constant boolean := new.content_hash <> old.content_hash or old.withheld_creator is not null;
 begin
   if has_new_text then
+    delete from extraction.proposals d where d.source_packet = new.packet_id;
     -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
     perform extraction.withdraw_extracted_relationships(new.packet_id);
@@ -27006,10 +27012,8 @@ comment on function extraction.extraction_backlog is 'Over all tenants: the numb
 grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
   extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;
 --! EndIncluded 270-extraction/070-lease-extractions.sql
---! Included 270-extraction/080-store-extraction.sql
--- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
-create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
-comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
+--! Included 270-extraction/072-extracted-items.sql
+-- The items of an answer of a chat model. store_extraction() goes through them, at once or after a review.
 
 create function extraction.max_extracted_items() returns integer
 language sql immutable parallel safe set search_path = '' return 50;
@@ -27034,9 +27038,164 @@ end;
 comment on function extraction.extracted_items is 'Returns the items of one list of an answer. is_fit: the item is among the '
   'first max_extracted_items(), has these texts (at most 200 characters; predicates and types 100, objects 1000) and a '
   'confidence from 0 to 1.';
+--! EndIncluded 270-extraction/072-extracted-items.sql
+--! Included 270-extraction/075-proposals.sql
+-- What a chat model extracted and what waits for a review, as a memory of kind extraction. store_extraction() saves it, and the
+-- trigger of an approval asserts it.
+create table extraction.proposals (
+  packet_id uuid primary key references public.packet_store on delete cascade,
+  source_packet uuid not null references public.packet_store on delete cascade
+);
+create index proposals_source_idx on extraction.proposals (source_packet);
+comment on table extraction.proposals is 'Memories of kind extraction, which go when the memory that was read is deleted or '
+  'changes.';
+comment on column extraction.proposals.packet_id is 'The memory of kind extraction.';
+comment on column extraction.proposals.source_packet is 'The memory that the model read.';
+call identity.keep_private('extraction.proposals',
+  functions => 'store_extraction() writes rows, and the trigger of an approval reads them.');
+
+create function extraction.tg_proposals__delete_packets() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  perform summaries.delete_summaries(array(select o.packet_id from old_rows o));
+  return null;
+end $$;
+comment on function extraction.tg_proposals__delete_packets is 'Deletes what was extracted from a memory that is deleted or has '
+  'another text. Definer: deletes memories that the caller does not see.';
+create trigger _600_delete_packets after delete on extraction.proposals referencing old table as old_rows
+  for each statement execute function extraction.tg_proposals__delete_packets();
+
+-- One line for each item, as a reviewer reads it.
+create function extraction.proposal_text(extraction jsonb) returns text
+language sql stable parallel safe set search_path = ''
+return (
+  select string_agg(l.line, e'\n' order by l.line)
+  from (
+    select format('%s is a %s', e.item ->> 'name', e.item ->> 'type') as line
+    from extraction.extracted_items(extraction, 'entities', '{name,type}') e where e.is_fit
+    union all
+    select format('%s %s: %s', f.item ->> 'subject', f.item ->> 'predicate', f.item ->> 'object')
+    from extraction.extracted_items(extraction, 'facts', '{subject,predicate,object}') f where f.is_fit
+    union all
+    select format('%s %s %s', r.item ->> 'source', r.item ->> 'type', r.item ->> 'target')
+    from extraction.extracted_items(extraction, 'relations', '{source,type,target}') r where r.is_fit
+  ) l);
+comment on function extraction.proposal_text is 'The items of an answer that could be stored, one a line; null if there are '
+  'none.';
+
+create function extraction.propose(source public.packet_store, extraction jsonb, model text) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  content constant text := extraction.proposal_text(extraction);
+  -- Functions of the owner do not see what waits, so that the insert could not return it.
+  id constant uuid := uuidv7();
+begin
+  if content is null then
+    return;
+  end if;
+  insert into public.packet_store (
+    packet_id, packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id, "timestamp",
+    created_at, updated_at)
+  values (
+    id, 'extraction', jsonb_build_object('content', content, 'on_approval', jsonb_build_object('statement', 'extract',
+      'arguments', jsonb_build_object('extraction', extraction, 'model', model))),
+    jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', model), array[source.packet_id],
+    source.ttl, source.project_id, source.branch, source.scope, source.tenant_id, source.org_id, source.user_id,
+    source."timestamp", clock_timestamp(), clock_timestamp())
+  on conflict do nothing;
+  if found then
+    insert into extraction.proposals (packet_id, source_packet) values (id, source.packet_id);
+  end if;
+exception when sqlstate 'L9SEC' or sqlstate 'L9VAL' or sqlstate 'L9LIM' then
+  null; -- A model's answer with a secret, or one that was rejected before, is dropped.
+end $$;
+comment on function extraction.propose is 'Saves what was extracted from a memory as a memory that waits for a review. Not '
+  'executable by callers.';
+
+-- The facts come from the memory that was read, and follow its text. What was approved is no memory for searches.
+create function extraction.source_of_proposal(packet_id uuid) returns public.packet_store
+language plpgsql stable set search_path = '' as $$
+declare
+  source public.packet_store;
+begin
+  select p.* into source
+  from extraction.proposals d join public.packet_store p on p.packet_id = d.source_packet
+  where d.packet_id = source_of_proposal.packet_id;
+  if not found then
+    perform identity.raise_error('L9VAL',
+      'envelope.on_approval.statement: extract is for what a job extracted from a memory that counts', 'envelope.on_approval');
+  end if;
+  return source;
+end $$;
+comment on function extraction.source_of_proposal is 'The memory that a model read; L9VAL if there is none. Not executable by '
+  'callers.';
+--! EndIncluded 270-extraction/075-proposals.sql
+--! Included 270-extraction/080-store-extraction.sql
+-- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
+create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
+comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
+
+-- Asserts item by item; a refused item is undone alone.
+create function extraction.assert_items(source public.packet_store, extraction jsonb, model text)
+returns extraction.stored_extraction
+language plpgsql volatile set search_path = '' as $$
+declare
+  stored extraction.stored_extraction := (true, 0, 0, 0);
+  item jsonb;
+  is_fit boolean;
+begin
+  -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
+  for item, is_fit in
+    select f.item, f.is_fit
+    from (
+      select jsonb_build_object('subject', e.item -> 'name', 'predicate', 'is a', 'object', e.item -> 'type',
+        'confidence', e.item -> 'confidence') as item, e.is_fit
+      from extraction.extracted_items(extraction, 'entities', '{name,type}') e
+      union all
+      select e.item, e.is_fit from extraction.extracted_items(extraction, 'facts', '{subject,predicate,object}') e
+    ) f
+    order by entities.normalise_name(f.item ->> 'subject'), entities.normalise_name(f.item ->> 'predicate'), f.item ->> 'object'
+  loop
+    if is_fit then
+      begin
+        perform facts.assert_fact_from(
+          source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
+          (item ->> 'confidence')::double precision, kinds.field_time(item -> 'valid_from'),
+          extracted_by => assert_items.model);
+        stored.facts := stored.facts + 1;
+        continue;
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
+        null; -- An item that breaks a rule of facts, or has a secret, is dropped.
+      end;
+    end if;
+    stored.dropped := stored.dropped + 1;
+  end loop;
+
+  for item, is_fit in
+    select e.item, e.is_fit from extraction.extracted_items(extraction, 'relations', '{source,type,target}') e
+    order by entities.normalise_name(e.item ->> 'source'), entities.normalise_name(e.item ->> 'type'),
+      entities.normalise_name(e.item ->> 'target')
+  loop
+    if is_fit then
+      begin
+        perform graph.relate_from(
+          source.packet_id, item ->> 'source', item ->> 'type', item ->> 'target', (item ->> 'confidence')::double precision,
+          extracted_by => assert_items.model);
+        stored.relations := stored.relations + 1;
+        continue;
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
+        null;
+      end;
+    end if;
+    stored.dropped := stored.dropped + 1;
+  end loop;
+  return stored;
+end $$;
+comment on function extraction.assert_items is 'Asserts the facts and relationships of an answer of a chat model from the '
+  'memory that it read. Not executable by callers.';
 
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
--- and asserts item by item; a refused item is undone alone.
+-- and asserts the items or, where they need a review, keeps them for it.
 create function extraction.store_extraction(packet_id uuid, content_hash bytea, extraction jsonb, model text)
 returns extraction.stored_extraction
 language plpgsql volatile security definer set search_path = ''
@@ -27045,8 +27204,6 @@ set lock_timeout = '500ms' as $$
 declare
   stored extraction.stored_extraction := (false, 0, 0, 0);
   source public.packet_store;
-  item jsonb;
-  is_fit boolean;
 begin
   if coalesce(btrim(store_extraction.model), '') = '' or octet_length(store_extraction.model) > 200 then
     perform identity.raise_error('L9VAL', 'model: a name of at most 200 bytes is required', 'model');
@@ -27067,59 +27224,20 @@ begin
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
   perform extraction.withdraw_extracted_relationships(source.packet_id);
 
-  -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
-  for item, is_fit in
-    select f.item, f.is_fit
-    from (
-      select jsonb_build_object('subject', e.item -> 'name', 'predicate', 'is a', 'object', e.item -> 'type',
-        'confidence', e.item -> 'confidence') as item, e.is_fit
-      from extraction.extracted_items(extraction, 'entities', '{name,type}') e
-      union all
-      select e.item, e.is_fit from extraction.extracted_items(extraction, 'facts', '{subject,predicate,object}') e
-    ) f
-    order by entities.normalise_name(f.item ->> 'subject'), entities.normalise_name(f.item ->> 'predicate'), f.item ->> 'object'
-  loop
-    if is_fit then
-      begin
-        perform facts.assert_fact_from(
-          source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
-          (item ->> 'confidence')::double precision, kinds.field_time(item -> 'valid_from'),
-          extracted_by => store_extraction.model);
-        stored.facts := stored.facts + 1;
-        continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
-        null; -- An item that breaks a rule of facts, or has a secret, is dropped.
-      end;
-    end if;
-    stored.dropped := stored.dropped + 1;
-  end loop;
-
-  for item, is_fit in
-    select e.item, e.is_fit from extraction.extracted_items(extraction, 'relations', '{source,type,target}') e
-    order by entities.normalise_name(e.item ->> 'source'), entities.normalise_name(e.item ->> 'type'),
-      entities.normalise_name(e.item ->> 'target')
-  loop
-    if is_fit then
-      begin
-        perform graph.relate_from(
-          source.packet_id, item ->> 'source', item ->> 'type', item ->> 'target', (item ->> 'confidence')::double precision,
-          extracted_by => store_extraction.model);
-        stored.relations := stored.relations + 1;
-        continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
-        null;
-      end;
-    end if;
-    stored.dropped := stored.dropped + 1;
-  end loop;
-  stored.is_stored := true;
-  return stored;
+  delete from extraction.proposals d where d.source_packet = source.packet_id;
+  if packets.needs_review(source.tenant_id, 'job', source.scope, source.project_id, 'extraction', 'l9-memory') then
+    perform extraction.propose(source, extraction, store_extraction.model);
+    stored.is_stored := true;
+    return stored;
+  end if;
+  return extraction.assert_items(source, extraction, store_extraction.model);
 end $$;
 comment on function extraction.store_extraction is 'Stores what a chat model extracted from a memory, replaces the previous '
-  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and '
-  'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
-  'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
-  'contains. For jobs. Definer: writes tables that jobs can''t write.';
+  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts '
+  'and relationships, at most 50 of each. Items that break a limit are dropped and counted. Where extractions need a review, '
+  'one memory of kind extraction waits with all items. Stores nothing if the text has changed since the lease or the tenant '
+  'no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: '
+  'writes tables that jobs can''t write.';
 grant execute on function extraction.store_extraction to l9_worker;
 --! EndIncluded 270-extraction/080-store-extraction.sql
 --! Included 270-extraction/090-summary-leases.sql
@@ -30543,7 +30661,10 @@ grant execute on function review.audit_merge, review.find_counting, review.join_
 create function review.refuse_withdrawal(memory public.packet_store) returns void
 language plpgsql stable set search_path = '' as $$
 begin
-  if (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
+  if (memory).packet_type = 'extraction' then
+    perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the memory '
+      'that was read; retract them instead', (memory).packet_id), 'packet_ids');
+  elsif (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
       and exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
     or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
     or exists (select from public.memory_summaries s where s.source_packet = (memory).packet_id)
@@ -30573,11 +30694,14 @@ begin
   delete from public.memory_contexts c where c.packet_id = id;
   delete from public.memory_contexts c where c.predecessor_id = id;
   delete from public.memory_embeddings e where e.packet_id = id;
+  insert into importance.pending_recounts (packet_id) select unnest(memory.parent_ids);
+  delete from importance.memory_citations c where c.cited_by = id;
 end $$;
 comment on function review.withdraw is 'Deletes what was derived from a memory that no longer counts. Not executable by callers.';
 --! EndIncluded 320-review/025-withdraw.sql
 --! Included 320-review/030-state-on-approval.sql
--- Makes an approved memory state what waited with it: a fact, a relationship or a lesson. A trigger of packet_store calls it.
+-- Makes an approved memory state what waited with it: a fact, a relationship, a lesson, or what a model extracted. A trigger of
+-- packet_store calls it.
 
 create function review.number_of(arguments jsonb, name text, otherwise double precision) returns double precision
 language sql immutable parallel safe set search_path = ''
@@ -30596,11 +30720,13 @@ end;
 comment on function review.link_lesson is 'Links an approved lesson to the task that its writer named, if that has a row. Not '
   'executable by callers.';
 
+-- Each statement has the checks of its function; what a model extracted is asserted from the memory that it read.
 create function review.state(memory public.packet_store) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
   a constant jsonb := memory.envelope -> 'on_approval' -> 'arguments';
   lesson public.reflect_result;
+  source public.packet_store;
 begin
   case memory.envelope -> 'on_approval' ->> 'statement'
   when 'assert_fact' then
@@ -30617,9 +30743,14 @@ begin
       case when jsonb_typeof(a -> 'entities') = 'array' then array(select jsonb_array_elements_text(a -> 'entities')) end,
       review.number_of(a, 'confidence', reflection.default_confidence()), a ->> 'priority');
     perform review.link_lesson(memory, a ->> 'task_id', (lesson.reflection).reflection_id);
+  when 'extract' then
+    source := extraction.source_of_proposal(memory.packet_id);
+    insert into derived.memories_being_approved (packet_id) values (source.packet_id) on conflict do nothing;
+    perform extraction.assert_items(source, a -> 'extraction', a ->> 'model');
+    delete from derived.memories_being_approved b where b.packet_id = source.packet_id;
   else
     perform identity.raise_error('L9VAL',
-      'envelope.on_approval.statement: must be assert_fact, relate or reflect', 'envelope.on_approval');
+      'envelope.on_approval.statement: must be assert_fact, relate, reflect or extract', 'envelope.on_approval');
   end case;
 end $$;
 comment on function review.state is 'States what envelope.on_approval of a memory says, with the checks of assert_fact(), '
@@ -31239,8 +31370,9 @@ begin atomic
   from (
     select (memory).envelope as fact
     union all
-    select f.fact from jsonb_array_elements(
-      case when jsonb_typeof((memory).envelope -> 'facts') = 'array' then (memory).envelope -> 'facts' else '[]' end) as f (fact)
+    select i.item from extraction.extracted_items(
+      (memory).envelope -> 'on_approval' -> 'arguments' -> 'extraction', 'facts', '{subject,predicate,object}') i
+    where i.is_fit
   ) s
   where jsonb_typeof(s.fact) = 'object' and jsonb_typeof(s.fact -> 'subject') = 'string'
     and jsonb_typeof(s.fact -> 'predicate') = 'string' and s.fact -> 'object' is not null;

@@ -5,7 +5,10 @@
 create function review.refuse_withdrawal(memory public.packet_store) returns void
 language plpgsql stable set search_path = '' as $$
 begin
-  if (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
+  if (memory).packet_type = 'extraction' then
+    perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the memory '
+      'that was read; retract them instead', (memory).packet_id), 'packet_ids');
+  elsif (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
       and exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
     or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
     or exists (select from public.memory_summaries s where s.source_packet = (memory).packet_id)

@@ -74,8 +74,9 @@ begin atomic
   from (
     select (memory).envelope as fact
     union all
-    select f.fact from jsonb_array_elements(
-      case when jsonb_typeof((memory).envelope -> 'facts') = 'array' then (memory).envelope -> 'facts' else '[]' end) as f (fact)
+    select i.item from extraction.extracted_items(
+      (memory).envelope -> 'on_approval' -> 'arguments' -> 'extraction', 'facts', '{subject,predicate,object}') i
+    where i.is_fit
   ) s
   where jsonb_typeof(s.fact) = 'object' and jsonb_typeof(s.fact -> 'subject') = 'string'
     and jsonb_typeof(s.fact -> 'predicate') = 'string' and s.fact -> 'object' is not null;
