@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:832e8cae056b0ecba9ea1b51cee3610da1c87188
+--! Hash: sha1:952ed15dd17d23868abebc5f7ea45a00cf7fae43
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -30654,16 +30654,17 @@ comment on function review.decide is 'Approves or rejects one memory, or puts it
 grant execute on function review.audit_merge, review.find_counting, review.join_counting, review.decide to l9_admin;
 --! EndIncluded 320-review/020-decide.sql
 --! Included 320-review/025-withdraw.sql
--- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the memory
--- into another. The trigger of packet_store that follows a decision calls withdraw(). What approvals derive, they derive again.
+-- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the
+-- memory into another. The trigger of packet_store that follows a decision calls withdraw(). What approvals derive, they derive
+-- again.
 
 -- Most lessons, and all summaries and archived sessions, hold more than their memory says, so they could not be made again.
 create function review.refuse_withdrawal(memory public.packet_store) returns void
 language plpgsql stable set search_path = '' as $$
 begin
   if (memory).packet_type = 'extraction' then
-    perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the memory '
-      'that was read; retract them instead', (memory).packet_id), 'packet_ids');
+    perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the '
+      'memory that was read; retract them instead', (memory).packet_id), 'packet_ids');
   elsif (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
       and exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
     or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
@@ -30673,8 +30674,8 @@ begin
       'archived session, which could not be made again; delete it instead', (memory).packet_id), 'packet_ids');
   end if;
 end $$;
-comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that its '
-  'text does not hold. Not executable by callers.';
+comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that '
+  'its text does not hold. Not executable by callers.';
 
 create function review.withdraw(memory public.packet_store) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -30769,7 +30770,8 @@ begin
   return null;
 end $$;
 comment on function review.tg_packet_store__follow_decision is 'States what a memory was to state once it is approved, as the '
-  'word of its creator; deletes what was derived from one that no longer counts. Definer: notes that the memory is being approved, where no caller may write.';
+  'word of its creator; deletes what was derived from one that no longer counts. Definer: notes that the memory is being '
+  'approved, where no caller may write.';
 
 create trigger _680_follow_decision after update of review_state on public.packet_store
   for each row when (
@@ -30870,8 +30872,8 @@ end $$;
 comment on function review.move_facts is 'Makes statements of facts those of another memory of the same audience.';
 comment on function review.move_relationships is 'Makes statements of relationships those of another memory.';
 comment on function review.move_world_updates is 'Makes updates of the world model those of another memory.';
-comment on function review.move_accesses is 'Adds this many accesses to those of another memory, and votes of agents that have not '
-  'voted on that one. Fewer than 0 takes them back; votes stay.';
+comment on function review.move_accesses is 'Adds this many accesses to those of another memory, and votes of agents that have '
+  'not voted on that one. Fewer than 0 takes them back; votes stay.';
 
 -- What the other memory has already stays where it is, and is withdrawn with the memory.
 create function review.move_to(merged public.packet_store, kept public.packet_store) returns void
@@ -30909,14 +30911,14 @@ begin
   delete from review.merges m where m.packet_id = from_id;
   insert into review.merges select moved.*;
 end $$;
-comment on function review.move_to is 'Makes what was derived from a memory, its citations and accesses those of another one, and '
-  'keeps what went over. For administrators. Definer: callers can''t write these tables.';
+comment on function review.move_to is 'Makes what was derived from a memory, its citations and accesses those of another one, '
+  'and keeps what went over. For administrators. Definer: callers can''t write these tables.';
 
 create function review.was_counting(packet_id uuid) returns boolean
 language sql stable security definer set search_path = ''
 return exists (select from review.merges m where m.packet_id = was_counting.packet_id and not m.was_pending);
-comment on function review.was_counting is 'True for a memory that counted when it was merged into another, which is still there. '
-  'Definer: reads a private table.';
+comment on function review.was_counting is 'True for a memory that counted when it was merged into another, which is still '
+  'there. Definer: reads a private table.';
 
 create function review.move_back(packet_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -30938,13 +30940,13 @@ begin
     insert into importance.pending_recounts (packet_id) values (moved.packet_id), (moved.kept_id) on conflict do nothing;
   end if;
 end $$;
-comment on function review.move_back is 'Gives a merged memory back what went over to the other one. Does nothing for a memory that '
-  'was not merged. For administrators. Definer: callers can''t write these tables.';
+comment on function review.move_back is 'Gives a merged memory back what went over to the other one. Does nothing for a memory '
+  'that was not merged. For administrators. Definer: callers can''t write these tables.';
 grant execute on function review.move_to, review.was_counting, review.move_back to l9_admin;
 --! EndIncluded 320-review/035-merges.sql
 --! Included 320-review/038-undo.sql
--- The operation undo_review: a reviewer takes back what was decided. Each decision made a version, so the text before an edit is in
--- memory_history().
+-- The operation undo_review: a reviewer takes back what was decided. Each decision made a version, so the text before an edit
+-- is in memory_history().
 
 create function review.ttl_before(memory public.packet_store) returns timestamptz language sql stable set search_path = ''
 return (
@@ -30953,6 +30955,7 @@ return (
   order by v.version_id desc limit 1);
 comment on function review.ttl_before is 'When a rejected memory expired before it was rejected.';
 
+-- A merged memory counts before what went over is given back to it, because what is withheld states nothing.
 create function review.undo(packet_id uuid) returns review.decision
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -30985,8 +30988,8 @@ begin
   end if;
   return answer;
 end $$;
-comment on function review.undo is 'Puts a memory that was approved or rejected back among those that wait. One that was merged is '
-  'what it was before, with what went over to the other memory.';
+comment on function review.undo is 'Puts a memory that was approved or rejected back among those that wait. One that was '
+  'merged is what it was before, with what went over to the other memory.';
 
 grant execute on function review.ttl_before, review.undo to l9_admin;
 --! EndIncluded 320-review/038-undo.sql
@@ -31026,8 +31029,8 @@ begin
 end $$;
 comment on function review.checked_ids is 'The list of ids, or L9VAL or L9LIM if it is empty, too long, or names one twice.';
 
--- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so that
--- a parent comes before its children. An error names its item and undoes all of the call.
+-- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so
+-- that a parent comes before its children. An error names its item and undoes all of the call.
 create function review.decide_all(packet_ids uuid[], decision text, reason text, expected_version timestamptz)
 returns setof public.review_decision
 language plpgsql volatile set search_path = '' as $$
@@ -31068,8 +31071,8 @@ begin
       (answer.memory).updated_at, nullif((answer.memory).packet_id, item.id))::public.review_decision;
   end loop;
 end $$;
-comment on function review.decide_all is 'Decides about all of these memories, in the order of their times. An error of one undoes '
-  'all, and its message names the item.';
+comment on function review.decide_all is 'Decides about all of these memories, in the order of their times. An error of one '
+  'undoes all, and its message names the item.';
 
 create function review.check_edit(packet_ids uuid[], expected_version timestamptz, is_edited boolean) returns void
 language plpgsql immutable set search_path = '' as $$
@@ -31136,8 +31139,8 @@ begin
   return query select d.* from review.decide_all(packet_ids, 'approved', identity.given_text(reason), expected_version) d;
 end $$;
 comment on function public.approve_memory is 'Makes 1 to 500 memories that wait for a review count, all or none; of one, text, '
-  'title, tags and fields may be changed in the same step. Where the same memory counts already, the two are merged. Approves what '
-  'was rejected, too. For administrators. Audited as APPROVE. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+  'title, tags and fields may be changed in the same step. Where the same memory counts already, the two are merged. Approves '
+  'what was rejected, too. For administrators. Audited as APPROVE. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 
 create function public.reject_memory(packet_ids uuid[], reason text, expected_version timestamptz default null)
 returns setof public.review_decision
@@ -31151,9 +31154,9 @@ begin
   perform identity.check_bytes(btrim(reason), packets.max_reason_bytes(), 'reason');
   return query select d.* from review.decide_all(packet_ids, 'rejected', reason, expected_version) d;
 end $$;
-comment on function public.reject_memory is 'Rejects 1 to 500 memories, all or none. reason: required, at most 1000 bytes; their '
-  'writers read it. They are kept 30 days for their writers and for reviewers. What was approved before is withdrawn with all that '
-  'was derived from it. For administrators. Audited as REJECT. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+comment on function public.reject_memory is 'Rejects 1 to 500 memories, all or none. reason: required, at most 1000 bytes; '
+  'their writers read it. They are kept 30 days for their writers and for reviewers. What was approved before is withdrawn '
+  'with all that was derived from it. For administrators. Audited as REJECT. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function review.max_batch, review.checked_ids, review.decide_all, review.check_edit,
   review.edit to l9_admin;
 -- Agents get a clear error.
@@ -31165,9 +31168,9 @@ begin
   perform identity.require_admin();
   return query select d.* from review.decide_all(packet_ids, 'undone', null, null) d;
 end $$;
-comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved or '
-  'rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former one. '
-  'For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
+comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved '
+  'or rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former '
+  'one. For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function public.undo_review to l9_agent, l9_admin;
 --! EndIncluded 320-review/040-decisions.sql
 --! Included 320-review/050-merge-memories.sql
@@ -31216,7 +31219,8 @@ begin
   where p.packet_id = other_id;
   perform review.audit_merge(other, kept_id);
   select p.* into other from public.packet_store p where p.packet_id = other_id;
-  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id)::public.review_decision;
+  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at,
+    kept_id)::public.review_decision;
 end $$;
 comment on function review.merge_one is 'Merges one memory into another.';
 
@@ -31237,8 +31241,8 @@ declare
   new_importance constant real := (select max(o.importance_score) from unnest(others || kept) as o);
 begin
   if cardinality(new_tags) > packets.max_tags() then
-    perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at most '
-      '%s', cardinality(new_tags), packets.max_tags()), 'others');
+    perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at '
+      'most %s', cardinality(new_tags), packets.max_tags()), 'others');
   elsif cardinality(new_parents) > packets.max_parents() then
     perform identity.raise_error('L9LIM', format('others: their parents and those of the memory that is kept are %s together, at '
       'most %s', cardinality(new_parents), packets.max_parents()), 'others');
@@ -31246,9 +31250,10 @@ begin
   return (public.update_memory(kept.packet_id, content => take_labels.text, tags => nullif(new_tags, '{}'),
     parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => new_importance)).memory;
 end $$;
-comment on function review.take_labels is 'Gives the memory that is kept the tags and parents of the others, the longest life and '
-  'the highest estimate of importance among them, and a new text if there is one.';
+comment on function review.take_labels is 'Gives the memory that is kept the tags and parents of the others, the longest life '
+  'and the highest estimate of importance among them, and a new text if there is one.';
 
+-- The others make room first, so that the new text may be the text of one of them.
 create function public.merge_memories(keep uuid, others uuid[], text text default null, expected_version timestamptz default null)
 returns public.merge_result
 language plpgsql volatile set search_path = '' as $$
@@ -31286,10 +31291,10 @@ begin
   answer.memory := review.take_labels(kept, given, identity.given_text(text));
   return answer;
 end $$;
-comment on function public.merge_memories is 'Makes one memory of several: what was derived from the others, their tags, parents, '
-  'citations and access counts go over to keep; text replaces its text. The others are kept 30 days as rejected, and undo_review '
-  'brings them back. All are of one scope, project, org and user. For administrators. Audited as MERGE. Errors: L9OWN, L9VER, '
-  'L9VAL, L9LIM, L9SCP, L9AUT.';
+comment on function public.merge_memories is 'Makes one memory of several: what was derived from the others, their tags, '
+  'parents, citations and access counts go over to keep; text replaces its text. The others are kept 30 days as rejected, and '
+  'undo_review brings them back. All are of one scope, project, org and user. For administrators. Audited as MERGE. Errors: '
+  'L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function review.check_merge, review.merge_one, review.take_labels to l9_admin;
 grant execute on function public.merge_memories to l9_agent, l9_admin;
 --! EndIncluded 320-review/050-merge-memories.sql
@@ -31318,8 +31323,8 @@ comment on column public.review_contradiction.new_object is 'The value that the 
 comment on column public.review_contradiction.confidence is 'How sure the present value is, from 0 to 1.';
 comment on column public.review_contradiction.source_packet is 'The memory that states the present value.';
 comment on column public.review_contradiction.creator is 'Who states it.';
-comment on column public.review_contradiction.is_from_admin is 'True if an administrator states it: then it stays in spite of the '
-  'approval.';
+comment on column public.review_contradiction.is_from_admin is 'True if an administrator states it: then it stays in spite of '
+  'the approval.';
 
 create type public.review_rejection as (packet_id uuid, reviewed_by text, reviewed_at timestamptz, review_reason text);
 comment on type public.review_rejection is 'A memory of the same text that was rejected before.';
@@ -31329,8 +31334,8 @@ comment on column public.review_rejection.reviewed_at is 'When it was rejected.'
 comment on column public.review_rejection.review_reason is 'Why it was rejected.';
 
 create type public.review_item as (
-  packet_id uuid, kind text, title text, content text, is_truncated boolean, fields jsonb, scope text, project_id text, branch text,
-  tags text[], creator text, source text, agent text, tool_name text, speaker text, "timestamp" timestamptz,
+  packet_id uuid, kind text, title text, content text, is_truncated boolean, fields jsonb, scope text, project_id text,
+  branch text, tags text[], creator text, source text, agent text, tool_name text, speaker text, "timestamp" timestamptz,
   created_at timestamptz, updated_at timestamptz, duplicates public.review_duplicate[],
   contradictions public.review_contradiction[], rejected_before public.review_rejection[]);
 comment on type public.review_item is 'A memory that waits for a review.';
@@ -31370,9 +31375,7 @@ begin atomic
   from (
     select (memory).envelope as fact
     union all
-    select i.item from extraction.extracted_items(
-      (memory).envelope -> 'on_approval' -> 'arguments' -> 'extraction', 'facts', '{subject,predicate,object}') i
-    where i.is_fit
+    select f.fact from jsonb_path_query((memory).envelope, 'lax $.on_approval.arguments.extraction.facts[*]') as f (fact)
   ) s
   where jsonb_typeof(s.fact) = 'object' and jsonb_typeof(s.fact -> 'subject') = 'string'
     and jsonb_typeof(s.fact -> 'predicate') = 'string' and s.fact -> 'object' is not null;
@@ -31393,8 +31396,8 @@ return coalesce((
     and f.subject_normalized = entities.normalise_name(s.subject) and f.predicate = s.predicate
   where f.is_single_valued and f.valid_to is null and f.retracted_at is null
     and entities.normalise_name(f.object #>> '{}') <> entities.normalise_name(s.object #>> '{}')), '{}');
-comment on function review.contradictions_of is 'The facts with one value at a time that hold now, where a memory will state another '
-  'value once it counts.';
+comment on function review.contradictions_of is 'The facts with one value at a time that hold now, where a memory will state '
+  'another value once it counts.';
 
 create function review.duplicates_of(memory public.packet_store) returns public.review_duplicate[]
 language sql stable set search_path = ''
@@ -31406,8 +31409,8 @@ return coalesce((
     (memory).packet_type, (memory).org_id, (memory).user_id, (memory).packet_id) s
   join public.packet_store p on p.packet_id = s.packet_id
   where p.withheld_creator is null), '{}');
-comment on function review.duplicates_of is 'The memories that count, in the place and of the kind of this one, and say nearly the '
-  'same.';
+comment on function review.duplicates_of is 'The memories that count, in the place and of the kind of this one, and say nearly '
+  'the same.';
 
 create function review.rejections_of(memory public.packet_store) returns public.review_rejection[]
 language sql stable set search_path = ''
@@ -31420,7 +31423,8 @@ return coalesce((
     where p.review_state = 'rejected' and p.tenant_id = (memory).tenant_id and p.content_hash = (memory).content_hash
       and p.packet_id <> (memory).packet_id
     order by p.reviewed_at desc, p.packet_id limit 10) r), '{}');
-comment on function review.rejections_of is 'The memories of this text, of whatever creator, that were rejected and have not expired.';
+comment on function review.rejections_of is 'The memories of this text, of whatever creator, that were rejected and have not '
+  'expired.';
 
 create function review.to_item(memory public.packet_store) returns public.review_item
 language sql stable set search_path = ''
@@ -31479,9 +31483,9 @@ begin
   perform audit.audit_read('READ', jsonb_build_object('review_queue', true, 'ids', to_jsonb(found_ids)));
   return page;
 end $$;
-comment on function public.review_queue is 'The memories that wait for a review and that the caller may read, oldest first, each '
-  'with who wrote it, near-duplicates, present facts that its approval would contradict, and rejections of the same text. k: 1 to '
-  '100. cursor: next_cursor of the page before. For administrators. Writes an audit row. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function public.review_queue is 'The memories that wait for a review and that the caller may read, oldest first, '
+  'each with who wrote it, near-duplicates, present facts that its approval would contradict, and rejections of the same text. '
+  'k: 1 to 100. cursor: next_cursor of the page before. For administrators. Writes an audit row. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function review.statements_of, review.contradictions_of, review.duplicates_of, review.rejections_of,
   review.to_item to l9_admin;

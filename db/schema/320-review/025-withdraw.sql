@@ -1,13 +1,14 @@
--- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the memory
--- into another. The trigger of packet_store that follows a decision calls withdraw(). What approvals derive, they derive again.
+-- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the
+-- memory into another. The trigger of packet_store that follows a decision calls withdraw(). What approvals derive, they derive
+-- again.
 
 -- Most lessons, and all summaries and archived sessions, hold more than their memory says, so they could not be made again.
 create function review.refuse_withdrawal(memory public.packet_store) returns void
 language plpgsql stable set search_path = '' as $$
 begin
   if (memory).packet_type = 'extraction' then
-    perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the memory '
-      'that was read; retract them instead', (memory).packet_id), 'packet_ids');
+    perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the '
+      'memory that was read; retract them instead', (memory).packet_id), 'packet_ids');
   elsif (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
       and exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
     or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
@@ -17,8 +18,8 @@ begin
       'archived session, which could not be made again; delete it instead', (memory).packet_id), 'packet_ids');
   end if;
 end $$;
-comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that its '
-  'text does not hold. Not executable by callers.';
+comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that '
+  'its text does not hold. Not executable by callers.';
 
 create function review.withdraw(memory public.packet_store) returns void
 language plpgsql volatile set search_path = '' as $$

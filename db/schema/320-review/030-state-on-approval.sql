@@ -67,7 +67,8 @@ begin
   return null;
 end $$;
 comment on function review.tg_packet_store__follow_decision is 'States what a memory was to state once it is approved, as the '
-  'word of its creator; deletes what was derived from one that no longer counts. Definer: notes that the memory is being approved, where no caller may write.';
+  'word of its creator; deletes what was derived from one that no longer counts. Definer: notes that the memory is being '
+  'approved, where no caller may write.';
 
 create trigger _680_follow_decision after update of review_state on public.packet_store
   for each row when (
