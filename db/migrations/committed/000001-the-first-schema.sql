@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:952ed15dd17d23868abebc5f7ea45a00cf7fae43
+--! Hash: sha1:c9f89b5c1fa576bea9092bd9cd3dbbabc5d34ea2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -30786,7 +30786,6 @@ create trigger _680_follow_decision after update of review_state on public.packe
 create table review.merges (
   packet_id uuid primary key references public.packet_store on delete cascade,
   kept_id uuid not null references public.packet_store on delete cascade,
-  was_pending boolean not null,
   fact_evidence uuid[] not null,
   relationship_evidence uuid[] not null,
   world_updates uuid[] not null,
@@ -30794,17 +30793,25 @@ create table review.merges (
   access_count bigint not null
 );
 create index merges_kept_idx on review.merges (kept_id);
-comment on table review.merges is 'Memories that were merged into others, while both are there.';
+comment on table review.merges is 'Memories that counted when they were merged into others, while both are there.';
 comment on column review.merges.packet_id is 'The memory that was merged; it is rejected since.';
 comment on column review.merges.kept_id is 'The memory that it was merged into.';
-comment on column review.merges.was_pending is 'True if it waited for a review then; false if it counted.';
 comment on column review.merges.fact_evidence is 'The statements of facts that went over.';
 comment on column review.merges.relationship_evidence is 'The statements of relationships that went over.';
 comment on column review.merges.world_updates is 'The updates of the world model that went over.';
 comment on column review.merges.cited_by is 'The memories whose citation went over.';
 comment on column review.merges.access_count is 'How many accesses were added to the count of the other memory.';
-call identity.keep_private('review.merges', functions => 'merge_memories() writes the rows, and undo_review() reads them.');
--- Callers have no grant: the reason of a merged memory names the other one.
+call identity.keep_private('review.merges', functions => 'merge_memories() writes the rows, and undo_review() deletes them.');
+create policy scope_access on review.merges for select to l9_admin
+  using (exists (select from public.packet_store p where p.packet_id = merges.packet_id));
+comment on policy scope_access on review.merges is 'Reviewers see which of the memories that they may read were merged.';
+grant select on review.merges to l9_admin;
+
+create function review.is_same_audience(one public.packet_store, other public.packet_store) returns boolean
+language sql immutable parallel safe set search_path = ''
+return ((one).tenant_id, (one).scope) = ((other).tenant_id, (other).scope)
+  and ((one).project_id, (one).org_id, (one).user_id) is not distinct from ((other).project_id, (other).org_id, (other).user_id);
+comment on function review.is_same_audience is 'True if the same callers can read two memories.';
 
 create function review.move_facts(evidence_ids uuid[], from_id uuid, to_id uuid) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -30875,18 +30882,21 @@ comment on function review.move_world_updates is 'Makes updates of the world mod
 comment on function review.move_accesses is 'Adds this many accesses to those of another memory, and votes of agents that have '
   'not voted on that one. Fewer than 0 takes them back; votes stay.';
 
--- What the other memory has already stays where it is, and is withdrawn with the memory.
-create function review.move_to(merged public.packet_store, kept public.packet_store) returns void
+-- What the other memory has already stays where it is, and is withdrawn with the memory. Both are locked as sources, so a caller
+-- reaches only memories that count and in whose place it may write.
+create function review.move_to(from_id uuid, to_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  from_id constant uuid := merged.packet_id;
-  to_id constant uuid := kept.packet_id;
+  me constant identity.identity := identity.require_admin();
+  merged constant public.packet_store := derived.lock_source_memory(from_id, 'others');
+  kept constant public.packet_store := derived.lock_source_memory(to_id, 'keep');
   moved review.merges;
 begin
-  perform identity.require_admin();
+  if not review.is_same_audience(merged, kept) then
+    perform identity.raise_error('L9VAL', 'others: must be of the scope, project, org and user of keep', 'others');
+  end if;
   moved.packet_id := from_id;
   moved.kept_id := to_id;
-  moved.was_pending := merged.review_state is not distinct from 'pending';
   moved.fact_evidence := array(
     select e.evidence_id from public.fact_evidence e
     where e.packet_id = from_id and not exists (select from public.fact_evidence o
@@ -30907,42 +30917,36 @@ begin
   perform review.move_accesses(moved.access_count, from_id, to_id);
   update importance.memory_citations c set packet_id = to_id, content_hash = kept.content_hash
   where c.packet_id = from_id and c.cited_by = any (moved.cited_by);
-  insert into importance.pending_recounts (packet_id) values (from_id), (to_id) on conflict do nothing;
+  insert into importance.pending_recounts (packet_id) values (from_id), (to_id);
   delete from review.merges m where m.packet_id = from_id;
   insert into review.merges select moved.*;
 end $$;
 comment on function review.move_to is 'Makes what was derived from a memory, its citations and accesses those of another one, '
   'and keeps what went over. For administrators. Definer: callers can''t write these tables.';
 
-create function review.was_counting(packet_id uuid) returns boolean
-language sql stable security definer set search_path = ''
-return exists (select from review.merges m where m.packet_id = was_counting.packet_id and not m.was_pending);
-comment on function review.was_counting is 'True for a memory that counted when it was merged into another, which is still '
-  'there. Definer: reads a private table.';
-
 create function review.move_back(packet_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  me constant identity.identity := identity.require_admin();
+  merged constant public.packet_store := derived.lock_source_memory(move_back.packet_id, 'packet_ids');
   moved review.merges;
 begin
-  perform identity.require_admin();
-  delete from review.merges m where m.packet_id = move_back.packet_id returning m.* into moved;
-  if moved.kept_id is not null then
+  delete from review.merges m where m.packet_id = merged.packet_id returning m.* into moved;
+  -- Nothing is left to give back where the other memory does not count any more.
+  if exists (select from public.packet_store p where p.packet_id = moved.kept_id and review.is_same_audience(p, merged)) then
     perform review.move_facts(moved.fact_evidence, moved.kept_id, moved.packet_id);
     perform review.move_relationships(moved.relationship_evidence, moved.kept_id, moved.packet_id);
     perform review.move_world_updates(moved.world_updates, moved.kept_id, moved.packet_id);
     perform review.move_accesses(-moved.access_count, moved.packet_id, moved.kept_id);
-    update importance.memory_citations c
-    set packet_id = moved.packet_id, content_hash = (
-      select p.content_hash from public.packet_store p where p.packet_id = moved.packet_id)
+    update importance.memory_citations c set packet_id = moved.packet_id, content_hash = merged.content_hash
     where c.packet_id = moved.kept_id and c.cited_by = any (moved.cited_by)
       and not exists (select from importance.memory_citations o where (o.packet_id, o.cited_by) = (moved.packet_id, c.cited_by));
-    insert into importance.pending_recounts (packet_id) values (moved.packet_id), (moved.kept_id) on conflict do nothing;
+    insert into importance.pending_recounts (packet_id) values (moved.packet_id), (moved.kept_id);
   end if;
 end $$;
-comment on function review.move_back is 'Gives a merged memory back what went over to the other one. Does nothing for a memory '
-  'that was not merged. For administrators. Definer: callers can''t write these tables.';
-grant execute on function review.move_to, review.was_counting, review.move_back to l9_admin;
+comment on function review.move_back is 'Gives a memory that was merged, and counts again, back what went over to the other one. '
+  'For administrators. Definer: callers can''t write these tables.';
+grant execute on function review.is_same_audience, review.move_to, review.move_back to l9_admin;
 --! EndIncluded 320-review/035-merges.sql
 --! Included 320-review/038-undo.sql
 -- The operation undo_review: a reviewer takes back what was decided. Each decision made a version, so the text before an edit
@@ -30962,6 +30966,7 @@ declare
   decided public.packet_store;
   counting public.packet_store;
   answer review.decision;
+  is_merged boolean;
 begin
   select p.* into decided from public.packet_store p where p.packet_id = undo.packet_id for update;
   if not found then
@@ -30970,17 +30975,19 @@ begin
     perform identity.raise_error('L9VAL', format('memory %s waits for a review, so there is nothing to undo', undo.packet_id),
       'packet_ids');
   end if;
-  if decided.withheld_creator is not null and review.was_counting(undo.packet_id) then
+  is_merged := decided.withheld_creator is not null
+    and exists (select from review.merges m where m.packet_id = undo.packet_id);
+  if is_merged then
     counting := review.find_counting(decided);
     if counting.packet_id is not null then
       perform identity.raise_error('L9VAL', format('memory %s says the same by now; change that one first', counting.packet_id),
         'packet_ids');
     end if;
     answer := review.decide(undo.packet_id, 'approved');
+    perform review.move_back(undo.packet_id);
   else
     answer := review.decide(undo.packet_id, 'pending');
   end if;
-  perform review.move_back(undo.packet_id);
   if decided.review_state = 'rejected' then
     update public.packet_store p set ttl = review.ttl_before(decided) where p.packet_id = undo.packet_id
     returning p.* into decided;
@@ -31055,7 +31062,9 @@ begin
         and exists (select from public.packet_store p where p.packet_id = item.id) then
         perform identity.raise_error('L9VAL', format('memory %s needs no review: it counts already', item.id), 'packet_ids');
       end if;
-      answer := case when decision = 'undone' then review.undo(item.id)
+      answer := case
+        when decision = 'undone'
+          or decision = 'approved' and exists (select from review.merges m where m.packet_id = item.id) then review.undo(item.id)
         else review.decide(item.id, decision, reason, expected_version) end;
     exception when others then
       get stacked diagnostics state = returned_sqlstate, message = message_text, field = column_name, hint = pg_exception_hint,
@@ -31186,9 +31195,10 @@ comment on column public.merge_result.merged is 'The others: their status is mer
 create function review.check_merge(kept public.packet_store, other public.packet_store) returns void
 language plpgsql stable set search_path = '' as $$
 begin
-  if (other.tenant_id, other.scope) <> (kept.tenant_id, kept.scope) or other.project_id is distinct from kept.project_id
-    or other.org_id is distinct from kept.org_id or other.user_id is distinct from kept.user_id then
+  if not review.is_same_audience(other, kept) then
     perform identity.raise_error('L9VAL', 'is of another scope, project, org or user than the one that is kept', 'others');
+  elsif other.packet_type = 'extraction' then
+    perform identity.raise_error('L9VAL', 'is an extraction, which has facts and no words of its own', 'others');
   elsif 'message' in (other.packet_type, kept.packet_type) then
     perform identity.raise_error('L9VAL', 'is a turn of a conversation, and would be missing there', 'others');
   elsif other.part_of is not null or kept.part_of is not null
@@ -31214,7 +31224,9 @@ begin
     perform memories.raise_not_yours(other_id);
   end if;
   perform review.check_merge(kept, other);
-  perform review.move_to(other, kept);
+  if other.withheld_creator is null then
+    perform review.move_to(other_id, kept_id);
+  end if;
   update public.packet_store p set review_state = 'rejected', review_reason = format('merged into %s', kept_id)
   where p.packet_id = other_id;
   perform review.audit_merge(other, kept_id);

@@ -15,6 +15,7 @@ declare
   decided public.packet_store;
   counting public.packet_store;
   answer review.decision;
+  is_merged boolean;
 begin
   select p.* into decided from public.packet_store p where p.packet_id = undo.packet_id for update;
   if not found then
@@ -23,17 +24,19 @@ begin
     perform identity.raise_error('L9VAL', format('memory %s waits for a review, so there is nothing to undo', undo.packet_id),
       'packet_ids');
   end if;
-  if decided.withheld_creator is not null and review.was_counting(undo.packet_id) then
+  is_merged := decided.withheld_creator is not null
+    and exists (select from review.merges m where m.packet_id = undo.packet_id);
+  if is_merged then
     counting := review.find_counting(decided);
     if counting.packet_id is not null then
       perform identity.raise_error('L9VAL', format('memory %s says the same by now; change that one first', counting.packet_id),
         'packet_ids');
     end if;
     answer := review.decide(undo.packet_id, 'approved');
+    perform review.move_back(undo.packet_id);
   else
     answer := review.decide(undo.packet_id, 'pending');
   end if;
-  perform review.move_back(undo.packet_id);
   if decided.review_state = 'rejected' then
     update public.packet_store p set ttl = review.ttl_before(decided) where p.packet_id = undo.packet_id
     returning p.* into decided;

@@ -59,7 +59,9 @@ begin
         and exists (select from public.packet_store p where p.packet_id = item.id) then
         perform identity.raise_error('L9VAL', format('memory %s needs no review: it counts already', item.id), 'packet_ids');
       end if;
-      answer := case when decision = 'undone' then review.undo(item.id)
+      answer := case
+        when decision = 'undone'
+          or decision = 'approved' and exists (select from review.merges m where m.packet_id = item.id) then review.undo(item.id)
         else review.decide(item.id, decision, reason, expected_version) end;
     exception when others then
       get stacked diagnostics state = returned_sqlstate, message = message_text, field = column_name, hint = pg_exception_hint,

@@ -10,9 +10,10 @@ comment on column public.merge_result.merged is 'The others: their status is mer
 create function review.check_merge(kept public.packet_store, other public.packet_store) returns void
 language plpgsql stable set search_path = '' as $$
 begin
-  if (other.tenant_id, other.scope) <> (kept.tenant_id, kept.scope) or other.project_id is distinct from kept.project_id
-    or other.org_id is distinct from kept.org_id or other.user_id is distinct from kept.user_id then
+  if not review.is_same_audience(other, kept) then
     perform identity.raise_error('L9VAL', 'is of another scope, project, org or user than the one that is kept', 'others');
+  elsif other.packet_type = 'extraction' then
+    perform identity.raise_error('L9VAL', 'is an extraction, which has facts and no words of its own', 'others');
   elsif 'message' in (other.packet_type, kept.packet_type) then
     perform identity.raise_error('L9VAL', 'is a turn of a conversation, and would be missing there', 'others');
   elsif other.part_of is not null or kept.part_of is not null
@@ -38,7 +39,9 @@ begin
     perform memories.raise_not_yours(other_id);
   end if;
   perform review.check_merge(kept, other);
-  perform review.move_to(other, kept);
+  if other.withheld_creator is null then
+    perform review.move_to(other_id, kept_id);
+  end if;
   update public.packet_store p set review_state = 'rejected', review_reason = format('merged into %s', kept_id)
   where p.packet_id = other_id;
   perform review.audit_merge(other, kept_id);

@@ -1,5 +1,6 @@
 // Several memories that say the same become one, which keeps what the others had, and that is taken back.
 import { saveMemory } from '../support/memories.ts';
+import { addTenant } from '../support/tenants.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 describe('merge_memories', () => {
@@ -149,6 +150,24 @@ describe('merge_memories', () => {
       message: expect.stringMatching(/lesson/),
     });
     expect(await found('fine')).toContain(fine);
+  });
+
+  it('moves nothing for an administrator of another tenant, or of some scopes only', async () => {
+    const acme = await addTenant(db, 'acme');
+    const [keep, other] = [
+      await saveMemory(db, 'L', { content: 'the first of two', scope: 'l-private' }),
+      await saveMemory(db, 'L', { content: 'the second of two', scope: 'l-private' }),
+    ];
+    await saveMemory(db, 'L', { content: 'the third', scope: 'l-private', parent_ids: [other] });
+    for (const claims of [acme, { 'jwt.claims.scopes': '["developer"]' }, { 'jwt.claims.projects': '["sea"]' }])
+      for (const call of ['public.merge_memories($1, array[$2::uuid])', 'review.move_to($2, $1)'])
+        await expect(db.sql('L', `select ${call}`, [keep, other], claims)).rejects.toMatchObject({ code: 'L9OWN' });
+    await merge(keep, [other]);
+    for (const call of ['public.undo_review(array[$1::uuid])', 'review.move_back($1)'])
+      await expect(db.sql('L', `select ${call}`, [other], acme)).rejects.toMatchObject({ code: 'L9OWN' });
+    expect(await db.sql('L', 'select from review.merges', [], acme)).toStrictEqual([]);
+    expect(await db.sql('L', 'select packet_id from review.merges where packet_id = $1', [other])).toHaveLength(1);
+    await expect(db.sql('C', 'select from review.merges')).rejects.toMatchObject({ code: '42501' });
   });
 
   it('cannot be undone where another memory says the same by now', async () => {

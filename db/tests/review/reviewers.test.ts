@@ -41,6 +41,7 @@ describe('a reviewer', () => {
       ['select public.merge_memories($1, $2)', [other, [id]]],
       ['select public.review_queue()', []],
       ["select review.decide($1, 'approved')", [id]],
+      ['select review.move_to($1, $2)', [other, id]],
       ['select review.move_back($1)', [id]],
       ["update public.packet_store set review_state = 'approved' where packet_id = $1", [id]],
     ] as [string, unknown[]][]) {
