@@ -21,18 +21,22 @@ const RESOURCE_NOT_FOUND = -32002;
 /** `listChanged`: whether it may tell the client later that the list has become another one. */
 export function createIntroduction(list: () => Tool[], { listChanged = false } = {}): Server {
   const tools = listChanged ? { listChanged } : {};
-  const server = new Server({ name: 'l9-memory', version }, { capabilities: { tools, resources: {} }, instructions });
+  const hasPage = list().some(({ _meta }) => _meta);
+  const capabilities = { tools, ...(hasPage && { resources: {} }) };
+  const server = new Server({ name: 'l9-memory', version }, { capabilities, instructions });
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: list() }));
-  // The only resource is the page that belongs to a tool, and only who is offered the tool needs it.
+  if (hasPage) serveReviewPage(server);
+  return server;
+}
+
+/** The only resource is the page that belongs to a tool of reviewers, so nobody else is offered resources. */
+function serveReviewPage(server: Server): void {
   server.setRequestHandler(ListResourcesRequestSchema, () => ({
-    resources: list().some(({ _meta }) => _meta)
-      ? [{ uri: REVIEW_WIDGET, name: 'Review of memories', mimeType: WIDGET_TYPE }]
-      : [],
+    resources: [{ uri: REVIEW_WIDGET, name: 'Review of memories', mimeType: WIDGET_TYPE }],
   }));
   server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }) => {
     if (uri !== REVIEW_WIDGET) throw new McpError(RESOURCE_NOT_FOUND, 'there is no such resource');
     const page = { uri, mimeType: WIDGET_TYPE, text: reviewWidget, _meta: { ui: { prefersBorder: true } } };
     return { contents: [page] };
   });
-  return server;
 }

@@ -97,7 +97,9 @@ describe('the page of review_queue', () => {
     const { contents } = await client.readResource({ uri: REVIEW_WIDGET });
     expect(contents).toMatchObject([{ uri: REVIEW_WIDGET, mimeType: 'text/html;profile=mcp-app', text: reviewWidget }]);
     await expect(client.readResource({ uri: 'file:///etc/passwd' })).rejects.toThrow(/there is no such resource/);
-    expect((await (await gateway.mcp('C', 'all')).listResources()).resources).toStrictEqual([]);
+    const ofAgent = await gateway.mcp('C', 'all');
+    expect(ofAgent.getServerCapabilities()).not.toHaveProperty('resources');
+    await expect(ofAgent.listResources()).rejects.toThrow();
   });
 
   it('is small, and loads and contacts nothing', () => {

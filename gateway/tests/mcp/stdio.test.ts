@@ -266,7 +266,7 @@ describe('l9-memory mcp', () => {
     const first = holder().pid;
     kill(first);
     const found = await tool('get_memory', { packet_id: result.memory.packet_id });
-    expect(found.text).toBe('Written before the crash.');
+    expect(found.text).toMatch(/\n"Written before the crash\."$/);
     expect(holder().pid).not.toBe(first);
     // In the middle of requests: what is safe to repeat is repeated.
     const asked = Array.from({ length: 10 }, (_, n) =>
