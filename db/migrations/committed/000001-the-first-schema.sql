@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:086ba535496463ce115ba9c359ffcae8d731c523
+--! Hash: sha1:702b0e19766c0b6e61ff9eabdfa41418b86e5438
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -26560,6 +26560,9 @@ begin
     store_summary.scope_type, store_summary.scope_value, summary_text, store_summary.key_facts, store_summary.key_entities,
     store_summary.key_decisions, store_summary.confidence);
   audience := summaries.audience_of_sources(source_packet_ids);
+  if packets.needs_review(audience.tenant_id, 'job', audience.scope, audience.project_id, 'summary', 'l9-memory') then
+    perform identity.raise_error('L9IMM', 'scope: summaries there need a review, and one of a job can''t wait for it', 'scope');
+  end if;
   perform summaries.lock_summary(
     packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope),
     store_summary.scope_type, store_summary.scope_value);
@@ -27086,8 +27089,8 @@ begin
     return;
   end if;
   insert into public.packet_store (
-    packet_id, packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id, "timestamp",
-    created_at, updated_at)
+    packet_id, packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id,
+    "timestamp", created_at, updated_at)
   values (
     id, 'extraction', jsonb_build_object('content', content, 'on_approval', jsonb_build_object('statement', 'extract',
       'arguments', jsonb_build_object('extraction', extraction, 'model', model))),
