@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:c9f89b5c1fa576bea9092bd9cd3dbbabc5d34ea2
+--! Hash: sha1:9bb877a71c09f9c380ed74bb6819852c9e4849fc
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -26568,6 +26568,9 @@ begin
     store_summary.scope_type, store_summary.scope_value, summary_text, store_summary.key_facts, store_summary.key_entities,
     store_summary.key_decisions, store_summary.confidence);
   audience := summaries.audience_of_sources(source_packet_ids);
+  if packets.needs_review(audience.tenant_id, 'job', audience.scope, audience.project_id, 'summary', 'l9-memory') then
+    perform identity.raise_error('L9IMM', 'scope: summaries there need a review, and one of a job can''t wait for it', 'scope');
+  end if;
   perform summaries.lock_summary(
     packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope),
     store_summary.scope_type, store_summary.scope_value);
@@ -27094,8 +27097,8 @@ begin
     return;
   end if;
   insert into public.packet_store (
-    packet_id, packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id, "timestamp",
-    created_at, updated_at)
+    packet_id, packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id,
+    "timestamp", created_at, updated_at)
   values (
     id, 'extraction', jsonb_build_object('content', content, 'on_approval', jsonb_build_object('statement', 'extract',
       'arguments', jsonb_build_object('extraction', extraction, 'model', model))),
@@ -30485,7 +30488,7 @@ comment on function public.delete_review_rule is 'Deletes a rule of review_rules
 
 -- One rule for each of the two kinds, which nothing else of the rules' conditions narrows.
 create function public.set_generated_review(extraction boolean default null, reflection boolean default null,
-  tenant_id uuid default null) returns setof public.review_rules
+  tenant_id uuid default null) returns public.review_rules[]
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_generated_review.tenant_id);
@@ -30510,11 +30513,11 @@ begin
       perform review.remove_rule(rule);
     end if;
   end loop;
-  return query
-    select r.* from public.review_rules r
+  return array(
+    select r from public.review_rules r
     where r.tenant_id = admin.target_tenant_id and r.kinds in ('{extraction}', '{reflection}')
       and num_nonnulls(r.caller, r.scope, r.project_id, r.source) = 0
-    order by r.kinds;
+    order by r.kinds);
 end $$;
 comment on function public.set_generated_review is 'Says whether what a chat model extracts from memories (extraction) and the '
   'lessons of agents (reflection) wait for a reviewer, and returns the rules that say so. Null leaves it as it is. For admins '

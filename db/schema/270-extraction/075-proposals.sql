@@ -52,8 +52,8 @@ begin
     return;
   end if;
   insert into public.packet_store (
-    packet_id, packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id, "timestamp",
-    created_at, updated_at)
+    packet_id, packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id,
+    "timestamp", created_at, updated_at)
   values (
     id, 'extraction', jsonb_build_object('content', content, 'on_approval', jsonb_build_object('statement', 'extract',
       'arguments', jsonb_build_object('extraction', extraction, 'model', model))),

@@ -95,7 +95,7 @@ comment on function public.delete_review_rule is 'Deletes a rule of review_rules
 
 -- One rule for each of the two kinds, which nothing else of the rules' conditions narrows.
 create function public.set_generated_review(extraction boolean default null, reflection boolean default null,
-  tenant_id uuid default null) returns setof public.review_rules
+  tenant_id uuid default null) returns public.review_rules[]
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_generated_review.tenant_id);
@@ -120,11 +120,11 @@ begin
       perform review.remove_rule(rule);
     end if;
   end loop;
-  return query
-    select r.* from public.review_rules r
+  return array(
+    select r from public.review_rules r
     where r.tenant_id = admin.target_tenant_id and r.kinds in ('{extraction}', '{reflection}')
       and num_nonnulls(r.caller, r.scope, r.project_id, r.source) = 0
-    order by r.kinds;
+    order by r.kinds);
 end $$;
 comment on function public.set_generated_review is 'Says whether what a chat model extracts from memories (extraction) and the '
   'lessons of agents (reflection) wait for a reviewer, and returns the rules that say so. Null leaves it as it is. For admins '

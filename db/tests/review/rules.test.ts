@@ -114,7 +114,9 @@ describe('review_rules', () => {
   });
 
   it('switches generated memories to review with one call, and back', async () => {
-    expect(await db.sql('L', 'select kinds, needs_review from public.set_generated_review(true, true)')).toStrictEqual([
+    expect(
+      await db.sql('L', 'select kinds, needs_review from unnest(public.set_generated_review(true, true))'),
+    ).toStrictEqual([
       { kinds: ['extraction'], needs_review: true },
       { kinds: ['reflection'], needs_review: true },
     ]);

@@ -119,7 +119,7 @@ export const memoryFind = defineOperation({
       .describe('fast: words only; deep: all.'),
     where: where.nullish(),
     include_archived: z.boolean().nullish(),
-    include_pending: z.boolean().nullish().describe('Also your own that wait for a review.'),
+    include_pending: z.boolean().nullish(),
     since: time.nullish().describe('Happened at or after this time.'),
     until: until.nullish().describe('Happened before this time.'),
     max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens.'),

@@ -102,7 +102,7 @@ export const searchMemory = defineOperation({
     project_id: onlyProject.nullish(),
     branch: onlyBranch.nullish(),
     include_archived: z.boolean().nullish(),
-    include_pending: z.boolean().nullish().describe('Also your own that wait for a review.'),
+    include_pending: z.boolean().nullish(),
     kinds: z.array(z.string()).nullish().describe('Only these kinds.'),
     tags: onlyTags.nullish(),
     tags_match: tagsMatch,

@@ -1,7 +1,7 @@
 // Whose word each line of an answer is, and what superseded it: fields of the structured answer, and their place in the text
 // that a model reads. Names stand where the text of a memory cannot: outside its quotes, in brackets before it.
 import { z } from 'zod';
-import { graphqlTypes, uuidText } from './graphql-types.ts';
+import { uuidText } from './graphql-types.ts';
 import { recalled } from './recalled.ts';
 
 export const writer = {
@@ -20,17 +20,11 @@ export const textCreator = {
 
 export const review = {
   review_state: z
-    .enum(['pending', 'approved', 'rejected'])
+    .string()
     .nullish()
-    .register(graphqlTypes, {
-      name: 'ReviewState',
-      values: {
-        pending: 'It waits for a reviewer. Only its creator and administrators see it.',
-        approved: 'An administrator approved it.',
-        rejected: 'An administrator rejected it. Only its creator and administrators see it.',
-      },
-    })
-    .describe('Only where it was, or is to be, reviewed.'),
+    .describe(
+      'pending or rejected: it does not count, and only its creator and administrators see it. approved: it does.',
+    ),
 };
 
 export const standing = {
