@@ -3,11 +3,13 @@
 -- plpgsql takes the row apart once, and not for each field.
 create function memories.json_of(memory public.packet_store, importance real) returns jsonb
 language plpgsql stable parallel safe set search_path = '' as $$
+declare
+  document jsonb;
 begin
   if memory.packet_id is null then
     return null;
   end if;
-  return jsonb_build_object(
+  document := jsonb_build_object(
     'packet_id', memory.packet_id,
     'content', memory.envelope ->> 'content',
     'kind', memory.packet_type,
@@ -36,6 +38,11 @@ begin
     'session_id', memory.session_id,
     'trace_id', memory.trace_id
   );
+  if memory.review_state is not null then
+    document := document
+      || jsonb_build_object('review_state', memory.review_state, 'review_reason', memory.review_reason);
+  end if;
+  return document;
 end $$;
 comment on function memories.json_of is 'A memory as the gateway returns it, with its learned importance.';
 

@@ -24,7 +24,7 @@ call identity.describe('public.memory_stats', 'Counts of the memories that the c
 
 -- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null) returns public.memory_stats
-language plpgsql volatile set search_path = '' as $$
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   stats public.memory_stats;
   only_branch constant text := packets.one_branch(branch);

@@ -95,6 +95,8 @@ describe('a superseded memory', () => {
           text_creator: null,
           superseded_by: null,
           is_partly_superseded: null,
+          review_state: null,
+          is_own: caller === 'L',
         },
         {
           packet_id: tuesday,
@@ -103,6 +105,8 @@ describe('a superseded memory', () => {
           text_creator: null,
           superseded_by: thursday,
           is_partly_superseded: false,
+          review_state: null,
+          is_own: caller === 'C',
         },
       ]);
       // Scores still fall, and the explanation has the one that was lowered.

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { toVectorLiteral } from '../embeddings/index.ts';
 import { graphqlTypes, timeText } from './graphql-types.ts';
 import type { EmbeddedText } from './operation.ts';
-import { superseded, textCreator } from './standing.ts';
+import { review, superseded, textCreator } from './standing.ts';
 import { time, until } from './times.ts';
 
 export const object = z.record(z.string(), z.unknown());
@@ -53,7 +53,7 @@ export const tagsMatch = z
 export const threadId = z.string().describe('The conversation or task it belongs to.');
 export const hits = whole(1, 100).default(10).describe('Maximum number of results, 1 to 100.');
 export const minRelevance = fraction.describe(
-  'Leave out results of lower relevance, 0 to 1. Default: off-topic results are left out; 0 keeps all.',
+  'Least relevance, 0 to 1. Default: off-topic results are left out; 0 keeps all.',
 );
 export const maxTokens = whole(500, 1_000_000);
 export const packetId = uuid.describe('Id of the memory.');
@@ -110,6 +110,8 @@ export const memory = z
     archived_at: z.string().nullable(),
     ...textCreator,
     ...superseded,
+    ...review,
+    review_reason: z.string().nullish().describe('Why it was approved or rejected.'),
     timestamp: z.string().describe('When it happened.'),
     created_at: z.string().describe('When it was saved.'),
     updated_at: z.string().describe('When it was last changed: its version. Pass it as expected_version.'),

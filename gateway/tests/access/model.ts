@@ -6,4 +6,5 @@ export * from './model/finding.ts';
 export * from './model/identity.ts';
 export * from './model/kinds.ts';
 export * from './model/memories.ts';
+export * from './model/reviews.ts';
 export * from './model/storing.ts';

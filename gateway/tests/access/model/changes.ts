@@ -7,6 +7,7 @@ import {
   claim,
   type Expected,
   forget,
+  isWithheld,
   type Memory,
   mayChange,
   mayCleanUp,
@@ -19,6 +20,7 @@ import {
   toNobody,
   type World,
 } from './memories.ts';
+import { needsReview, rejectedBefore } from './reviews.ts';
 
 export interface Wanted {
   content: string;
@@ -58,7 +60,14 @@ export function save(
   const wrong = faultsOf(world, me, draft);
   if (wrong.length > 0) return refuse(...wrong);
 
-  const twin = twinOf(world, draft);
+  // What counts already needs no review; else the same text of the same creator waits, or was rejected.
+  const counting = twinOf(world, draft);
+  if (needsReview(world, me, draft)) {
+    draft.review = 'pending';
+    const isKnown = way === 'function' && counting && !counting.isExpired;
+    if (!isKnown && rejectedBefore(world, draft)) return refuse('L9VAL');
+  }
+  const twin = way === 'function' && counting && !counting.isExpired ? counting : twinOf(world, draft);
   if (twin && !twin.isExpired) {
     if (way === 'table') return refuse('L9VAL');
     return {
@@ -114,6 +123,7 @@ export const draftOf = (world: World, me: Identity, said: Said, way: Way): Memor
   content: said.content,
   creator: me.creator,
   updatedBy: null,
+  review: null,
   textCreator: null,
   parents: [...new Set(said.parents)].sort(),
   isExpired: false,
@@ -168,6 +178,8 @@ export function update(
   if (next.fields && (way === 'table' ? change.content !== undefined : next.content !== memory.content))
     wrong.push('L9VAL');
   if (fields ? breaksLock(memory, fields) : isLocked(memory)) wrong.push('L9IMM');
+  if (me.role === 'l9_agent' && (memory.review === 'rejected' || isAroundARule(world, me, next, memory)))
+    wrong.push('L9IMM');
   if (wrong.length > 0) return refuse(...wrong);
 
   const twins = [twinOf(world, next), archivedTwinOf(world, next)].filter((twin) => twin !== undefined);
@@ -186,8 +198,21 @@ export function remove(world: World, me: Identity | null, memory: Memory | undef
   if (!me) return toNobody;
   if (me.role === 'l9_platform_admin') return refuse('L9SCP');
   if (!memory || !mayChange(me, memory)) return refuse('L9OWN');
+  if (!mayDelete(me, memory)) return refuse('L9OWN', 'L9IMM');
   return { refused: null, commit: () => forget(world, memory.id) };
 }
+
+/** Else its creator could save the text again, and ask a second time. */
+export const mayDelete = (me: Identity | null, memory: Memory): boolean =>
+  mayChange(me, memory) && (me!.role === 'l9_admin' || memory.review !== 'rejected');
+
+/** Of a memory that counts, whoever's saves there need a review changes neither what it says nor where. */
+const isAroundARule = (world: World, me: Identity, next: Memory, was: Memory): boolean =>
+  !isWithheld(was) &&
+  needsReview(world, me, next) &&
+  (JSON.stringify([placeOf(next), next.content, next.parents]) !==
+    JSON.stringify([placeOf(was), was.content, was.parents]) ||
+    JSON.stringify(next.fields) !== JSON.stringify(was.fields));
 
 export function cleanUp(world: World, me: Identity | null): Expected<{ deleted: number; commit(): void }> {
   if (!me) return refuse('L9AUT', 'L9SCP');
@@ -235,6 +260,7 @@ const isBlank = (content: string) => content.trim() === '';
 export const mayRestOn = (world: World, me: Identity, child: Memory, parent: Memory | undefined): boolean =>
   parent !== undefined &&
   maySee(me, parent) &&
+  (!isWithheld(parent) || isWithheld(child)) &&
   parent.id < child.id &&
   (parent.org === null || parent.org === child.org) &&
   (parent.user === null || parent.user === child.user) &&
@@ -247,7 +273,14 @@ export const mayRestOn = (world: World, me: Identity, child: Memory, parent: Mem
 export const twinOf = (world: World, memory: Memory): Memory | undefined =>
   [...world.memories.values()].find((other) => other.id !== memory.id && placeOf(other) === placeOf(memory));
 
-const placeOf = (memory: Memory) => JSON.stringify([ownerOf(memory), memory.branch, memory.kind, identityIn(memory)]);
+const placeOf = (memory: Memory) =>
+  JSON.stringify([
+    ownerOf(memory),
+    memory.branch,
+    memory.kind,
+    identityIn(memory),
+    isWithheld(memory) ? memory.creator : null,
+  ]);
 
 /** Owner, scope and project. */
 export const ownerOf = ({ tenant, org, user, scope, project }: Memory) =>

@@ -1,7 +1,7 @@
 // What memory_find by words finds, and what it suggests instead where that is little.
 import type { Identity } from './identity.ts';
 import { isArchived } from './kinds.ts';
-import { type Memory, maySee, visible, type World } from './memories.ts';
+import { counting, type Memory, maySee, type World } from './memories.ts';
 
 export interface Question {
   /** One word, which may be misspelt. */
@@ -29,7 +29,7 @@ const isAsked = (memory: Memory, { scope, project, branch }: Pick<Question, 'sco
   (branch === null || memory.branch === null || memory.branch === branch);
 
 const matches = (world: World, me: Identity, question: Question): Memory[] =>
-  visible(world, me).filter(
+  counting(world, me).filter(
     (memory) =>
       isAsked(memory, question) &&
       (question.kinds === null || question.kinds.includes(memory.kind)) &&
@@ -85,11 +85,11 @@ function most(reason: string, values: string[]): Suggestion[] {
 
 /** A word is corrected to one that is known from titles, texts and things that are related. */
 function correct(world: World, me: Identity, { word, scope, project }: Question): string | undefined {
-  const isThere = visible(world, me).some(
+  const isThere = counting(world, me).some(
     (memory) => isAsked(memory, { scope, project, branch: null }) && memory.content.toLowerCase().includes(word),
   );
   if (isThere) return undefined;
-  const titles = visible(world, me)
+  const titles = counting(world, me)
     .filter((memory) => isAsked(memory, { scope, project, branch: null }))
     .map(({ fields, content }) => `${fields?.title ?? ''} ${content}`);
   const things = world.knowledge.rows.flatMap(({ table, packet, says }) => {

@@ -54,6 +54,10 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
     const source = targetOf(turn, at.source);
     turn.asked = { ...given, source: world.memories.get(source) ?? source };
     const codes = mayDerive(me, world.memories.get(source));
+    const there = world.memories.get(source);
+    // Which of the reasons is named first is no rule.
+    if (there && me?.role === 'l9_agent' && model.maySee(me, there) && model.needsReview(world, me, there))
+      codes.push('L9IMM');
     const answer = await call(turn, name, { ...given, source_packet: source });
     const refused = refusal(codes.length > 0 ? { refused: codes } : done, answer);
     if (answer.code !== null) return refused!;

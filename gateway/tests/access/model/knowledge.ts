@@ -1,6 +1,6 @@
 // Derived rows as plain values: a row is deleted and moved with its memory, and has the same readers.
 import type { Code, Identity, Memory, Wanted, World } from '../model.ts';
-import { forget, isForTheSame, mayRestOn, maySee } from '../model.ts';
+import { forget, isForTheSame, isWithheld, mayRestOn, maySee } from '../model.ts';
 
 /** Tables with rows that are each of one memory. */
 export type Table =
@@ -51,6 +51,7 @@ export function mayDerive(me: Identity | null, memory: Memory | undefined): Code
   if (!me) return ['L9AUT', 'L9OWN', 'L9SCP'];
   if (me.role === 'l9_platform_admin') return ['L9SCP'];
   if (!memory || !maySee(me, memory)) return ['L9OWN'];
+  if (isWithheld(memory)) return ['L9OWN', 'L9IMM'];
   return me.writes.includes(memory.scope) ? [] : ['L9SCP'];
 }
 

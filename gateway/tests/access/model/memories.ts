@@ -2,6 +2,7 @@
 import { type Actor, type Claims, type Code, has, type Identity, identityOf, type Tenant } from './identity.ts';
 import type { Fields } from './kinds.ts';
 import { forgetDerived, type Knowledge } from './knowledge.ts';
+import type { Rule } from './reviews.ts';
 
 /** What an update can replace. */
 export interface State {
@@ -15,6 +16,8 @@ export interface State {
   creator: string;
   /** The caller that changed it to this state; null: it is as it was saved. */
   updatedBy: string | null;
+  /** Null: it needs no review. */
+  review: 'pending' | 'approved' | 'rejected' | null;
 }
 
 export interface Memory extends State {
@@ -42,6 +45,8 @@ export interface World {
   answers: Map<string, { status: SaveStatus; id: string; request: string }>;
   /** What was made of memories. */
   knowledge: Knowledge;
+  /** Which saves wait for a review. */
+  rules: Rule[];
 }
 
 export type SaveStatus = 'inserted' | 'updated' | 'skipped_dedupe';
@@ -63,10 +68,14 @@ const isWithinReach = (me: Identity, memory: Memory) =>
     ((memory.org === null || memory.org === me.org) && (memory.user === null || memory.user === me.user))) &&
   (memory.project === null || has(me.projects, memory.project));
 
-/** Scope decides, never the author. What has expired is gone for everyone. Operators read across tenants. */
+/** Pending and rejected: it is there for its creator and for reviewers only. */
+export const isWithheld = ({ review }: Pick<State, 'review'>): boolean => review === 'pending' || review === 'rejected';
+
+/** Scope decides, never the author of what counts. What has expired is gone for everyone. Operators read across tenants. */
 export const maySee = (me: Identity | null, memory: Memory): boolean =>
   me !== null &&
   !memory.isExpired &&
+  (!isWithheld(memory) || me.role !== 'l9_agent' || memory.creator === me.creator) &&
   (me.role === 'l9_platform_admin' || (isWithinReach(me, memory) && me.reads.includes(memory.scope)));
 
 /** What it sees and may write: agents only what they wrote themselves and no admin has written since, admins anyone's, operators nothing. */
@@ -101,6 +110,10 @@ const maySeeState = (me: Identity | null, memory: Memory, state: State): boolean
 
 export const visible = (world: World, me: Identity | null): Memory[] =>
   [...world.memories.values()].filter((memory) => maySee(me, memory));
+
+/** What searches and counts are about. */
+export const counting = (world: World, me: Identity | null): Memory[] =>
+  visible(world, me).filter((memory) => !isWithheld(memory));
 
 // What comes of an operation? Either the error, one of those that its input deserves (which of them is named first is no
 // rule), or what it does. `commit` makes it so in the model.
@@ -145,7 +158,7 @@ export function explain(
 /** The project of what a caller with one project saves without naming it, in a scope that has projects. */
 export const scopesOf = (world: World, me: Identity) => world.tenants.find(({ id }) => id === me.tenant)!.scopes;
 
-export const stateOf = ({ scope, project, branch, kind, content, creator, updatedBy }: State): State => ({
+export const stateOf = ({ scope, project, branch, kind, content, creator, updatedBy, review }: State): State => ({
   scope,
   project,
   branch,
@@ -153,6 +166,7 @@ export const stateOf = ({ scope, project, branch, kind, content, creator, update
   content,
   creator,
   updatedBy,
+  review,
 });
 
 /** Gone, and with it what was derived from it, and the idempotency keys that answered with it. */

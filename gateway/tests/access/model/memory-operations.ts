@@ -264,10 +264,22 @@ async function changeAll(turn: Turn, filter: Filter, sql: string, commit: (memor
     filter.branch,
     ...more,
   ]);
-  // Operators have no such grant.
-  const refused = refusal(session.claims.role === 'l9_platform_admin' ? { refused: ['L9SCP'] } : done, answer);
+  const isRejected = everything(run).some(
+    (memory) => fits(memory, filter) && model.mayChange(me, memory) && memory.review === 'rejected',
+  );
+  // Operators have no such grant, and an agent changes nothing that was rejected.
+  const codes: model.Code[] =
+    session.claims.role === 'l9_platform_admin'
+      ? ['L9SCP']
+      : sql.startsWith('update') && me?.role === 'l9_agent' && isRejected
+        ? ['L9IMM']
+        : [];
+  const refused = refusal(codes.length > 0 ? { refused: codes } : done, answer);
   if (answer.code !== null) return refused!;
-  const expected = everything(run).filter((memory) => fits(memory, filter) && model.mayChange(me, memory));
+  const expected = everything(run).filter(
+    (memory) =>
+      fits(memory, filter) && (sql.startsWith('update') ? model.mayChange(me, memory) : model.mayDelete(me, memory)),
+  );
   expect(answer.rows.sort(byId), 'the rows that it concerned').toStrictEqual(expected.map(({ id }) => ({ id })));
   return expected.map(commit)[0] ?? 'found nothing';
 }

@@ -7,6 +7,7 @@ import { archiveActs } from './archive-operations.ts';
 import { knowledgeActs } from './knowledge-operations.ts';
 import { memoryActs } from './memory-operations.ts';
 import { readingActs } from './reading-operations.ts';
+import { reviewActs } from './review-operations.ts';
 import { apisOf, pick, type Run, type Turn, turnOf } from './run.ts';
 import { typedActs } from './typed-operations.ts';
 
@@ -17,6 +18,7 @@ const acts: Record<string, Act> = {
   ...archiveActs,
   ...administrationActs,
   ...knowledgeActs,
+  ...reviewActs,
 };
 
 export const operation = fc.noBias(

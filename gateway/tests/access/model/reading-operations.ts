@@ -51,7 +51,7 @@ export const readingActs: Record<string, Act> = {
       if (!me) return nothing(answer);
       const { seen } = accepted(answer);
       // A search in a project also finds memories that belong to no project, and in a branch those of every branch.
-      const searched = model.visible(run.world, me).filter(
+      const searched = model.counting(run.world, me).filter(
         (memory) =>
           isListed(turn, filter, memory) &&
           fits(memory, {
@@ -65,7 +65,7 @@ export const readingActs: Record<string, Act> = {
       // By what came before it, only where that says so to the same readers, and is there.
       const isHitByContext = (memory: Memory) =>
         ids.has(memory.id) &&
-        model.visible(run.world, me).some((other) => isHit(other) && model.isForTheSame(other, memory));
+        model.counting(run.world, me).some((other) => isHit(other) && model.isForTheSame(other, memory));
       const expected = searched.filter(
         (memory) => isHit(memory) || isHitByContext(memory) || (given.mode !== 'lexical' && ids.has(memory.id)),
       );
@@ -93,5 +93,6 @@ export const readingActs: Record<string, Act> = {
 
 const HISTORY = `
   select content, state ->> 'scope' as scope, state ->> 'project_id' as project, state ->> 'branch' as branch, state ->> 'kind' as kind,
-    state -> 'metadata' ->> 'creator' as creator, state -> 'metadata' -> 'updated_by' ->> 'caller' as "updatedBy"
+    state -> 'metadata' ->> 'creator' as creator, state -> 'metadata' -> 'updated_by' ->> 'caller' as "updatedBy",
+    state ->> 'review_state' as review
   from public.memory_history($1, 1000)`;

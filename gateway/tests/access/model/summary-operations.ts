@@ -33,7 +33,9 @@ export async function summarise(
       summary_text: text,
       source_packet_ids: sources,
     });
-  const seen = memories.filter((one): one is Memory => one !== undefined && model.maySee(me, one));
+  const seen = memories.filter(
+    (one): one is Memory => one !== undefined && model.maySee(me, one) && !model.isWithheld(one),
+  );
   const places = new Set(seen.map(({ scope, project }) => JSON.stringify([scope, project])));
   const draft = { ...seen[0]!, org: me?.org ?? null, user: me?.user ?? null };
   const codes = new Set<model.Code>(me ? [] : ['L9AUT', 'L9OWN', 'L9SCP', 'L9VAL']);

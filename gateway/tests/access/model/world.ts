@@ -28,7 +28,7 @@ const user = { ann: '44444444-4444-4444-8444-444444444444', bob: '55555555-5555-
 export const projects = ['l9', 'l9-more', 'L9'];
 // Two that differ in case, and one with a slash.
 export const branches = ['main', 'Main', 'fix/main'];
-export const kinds = ['note', 'note', 'finding', 'finding', 'event', 'reasoning_trace'];
+export const kinds = ['note', 'finding', 'claim', 'claim', 'claim', 'event', 'reasoning_trace'];
 /** What an envelope must hold besides the content. */
 export const envelopes: Record<string, object> = {
   event: { event_type: 'tick' },
@@ -186,6 +186,7 @@ function createWorld(ids: TenantIds): World {
     archives: new Map(),
     answers: new Map(),
     knowledge: nothingKnown(),
+    rules: [],
   };
 }
 
