@@ -100,7 +100,7 @@ export const searchMemory = defineOperation({
       })
       .default('hybrid')
       .describe(
-        'hybrid: words and meaning; lexical: words only; semantic: meaning only; graph: relations of the entities named in the query.',
+        'hybrid: words and meaning; lexical: words only; semantic: meaning only; graph: relations of entities in the query.',
       ),
     scopes: scopes.nullish(),
     project_id: onlyProject.nullish(),
@@ -113,8 +113,8 @@ export const searchMemory = defineOperation({
     since: time.nullish().describe('Happened at or after this time.'),
     until: until.nullish().describe('Happened before this time.'),
     thread_id: z.string().nullish().describe('Only this thread.'),
-    creator: z.string().nullish().describe('Only memories of this creator, such as Cursor-IDE.'),
-    speaker: z.string().nullish().describe('Only what this person said, in any case of letters.'),
+    creator: z.string().nullish().describe('Only of this creator, such as Cursor-IDE.'),
+    speaker: z.string().nullish().describe('Only what this person said.'),
     where: where.nullish(),
     language: z
       .string()
