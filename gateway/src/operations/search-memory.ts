@@ -109,8 +109,8 @@ export const searchMemory = defineOperation({
     since: time.nullish().describe('Happened at or after this time.'),
     until: until.nullish().describe('Happened before this time.'),
     thread_id: z.string().nullish().describe('Only this thread.'),
-    creator: z.string().nullish().describe('Only memories of this creator, such as Cursor-IDE.'),
-    speaker: z.string().nullish().describe('Only what this person said, in any case of letters.'),
+    creator: z.string().nullish().describe('Only of this creator, such as Cursor-IDE.'),
+    speaker: z.string().nullish().describe('Only what this person said.'),
     where: where.nullish(),
     language: z
       .string()

@@ -147,9 +147,9 @@ export async function compareKnowledge({ gateway, world }: Run): Promise<Tables>
   };
   const expected = [
     ...rows.map(({ table, packet, says, retracted }) => [table, packet, says, retracted ?? null]),
-    ...[...world.memories.values()].flatMap(({ id, kind }) => {
-      const [table, words] = fromKind[kind] ?? [];
-      return table ? [[table, id, words, null]] : [];
+    ...[...world.memories.values()].flatMap((memory) => {
+      const [table, words] = fromKind[memory.kind] ?? [];
+      return table && !model.isWithheld(memory) ? [[table, memory.id, words, null]] : [];
     }),
   ];
   expect(sorted(said), 'what was made of memories, and should be').toStrictEqual(sorted(expected));
