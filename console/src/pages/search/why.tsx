@@ -103,8 +103,11 @@ export function Why({ hit }: { hit: Hit }) {
         </div>
       </dl>
       <p class="muted">
-        Found by {present(foundBy).map((retriever) => RETRIEVERS[retriever] ?? retriever).join(', ') || 'its filters'}.
-        {hit.relevance !== null && ` Likely to have to do with the question: ${Math.round(hit.relevance * 100)} %.`}
+        Found by{' '}
+        {present(foundBy)
+          .map((retriever) => RETRIEVERS[retriever] ?? retriever)
+          .join(', ') || 'its filters'}
+        .{hit.relevance !== null && ` Likely to have to do with the question: ${Math.round(hit.relevance * 100)} %.`}
       </p>
       {graph !== null && graph !== undefined && <Json value={graph} />}
     </div>
