@@ -50,9 +50,10 @@ export function NewMemory({ onClose, onSaved, text = '' }: NewMemoryProps) {
     tags: tags.split(/[\s,]+/).filter(Boolean),
   });
 
-  const done = (status: string, packetId: string | undefined) => {
+  const done = (status: string, packetId: string | undefined, similar = 0) => {
     if (place.project) localStorage.setItem(LAST_PROJECT, place.project.trim());
-    toast(status === 'skipped_dedupe' ? 'The same is there already; this is it' : 'Memory saved');
+    const alike = similar > 0 ? `. ${similar} nearly the same: see its near duplicates` : '';
+    toast(status === 'skipped_dedupe' ? 'The same is there already; this is it' : `Memory saved${alike}`);
     onSaved?.();
     onClose();
     if (packetId) navigate(`/memories/${packetId}`);
@@ -63,7 +64,8 @@ export function NewMemory({ onClose, onSaved, text = '' }: NewMemoryProps) {
     setProblem(null);
     if (fields.length === 0) {
       const answer = await save.run({ input: { ...common(), content } });
-      if (answer?.saveMemory) done(answer.saveMemory.status, answer.saveMemory.memory?.packetId);
+      const saved = answer?.saveMemory;
+      if (saved) done(saved.status, saved.memory?.packetId, saved.similar?.length);
       return;
     }
     try {

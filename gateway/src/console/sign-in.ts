@@ -1,18 +1,18 @@
 // POST /console/sign-in takes the one-time code of a link and answers with a token of the administrator of this installation.
-import express, { type Express } from 'express';
-import type { SigningKeys } from '../auth/jwt.ts';
-import { signToken } from '../auth/jwt.ts';
+import type { Express, Request, Response } from 'express';
+import { type SigningKeys, signToken } from '../auth/jwt.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { addressOf } from '../auth/request.ts';
 import { KnownError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
+import { jsonBody } from '../http/json-body.ts';
 import { codeVerifier } from './link.ts';
 
 /** The person who can read this terminal can read credentials.json, and so be L. */
 const PERSON = 'L';
 /** A working day; a new link renews it. */
 const SIGNED_IN_FOR = '8h';
-const MAX_BODY = '1kb';
+const takesLargeInput = () => false;
 
 export interface SignInOptions {
   config: Config;
@@ -25,7 +25,7 @@ export interface SignInOptions {
 export function mountSignIn(app: Express, { config, instance, keys, rateLimits }: SignInOptions): void {
   const isValid = codeVerifier(instance, keys);
 
-  app.post('/console/sign-in', express.json({ limit: MAX_BODY }), async (request, response) => {
+  app.post('/console/sign-in', jsonBody(takesLargeInput), async (request: Request, response: Response) => {
     response.set('Cache-Control', 'no-store');
     if (config.jwt.jwksUrl)
       throw new KnownError('L9AUT', 'tokens come from the issuer of JWKS_URL: sign in with one of its tokens');
