@@ -62,7 +62,8 @@ async function search(page: Page, query: string): Promise<{ whole: number; api: 
         observer.disconnect();
         requestAnimationFrame(() => resolve(performance.now() - window.asked));
       }).observe(document.body, { childList: true, subtree: true, characterData: true });
-    })`);
+    });
+    null`);
   await page.keyboard.press('Enter');
   return (await page.evaluate(`window.shown.then((whole) => ({
     whole,
