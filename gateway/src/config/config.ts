@@ -125,6 +125,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     home: homeOf(settings.L9_MEMORY_HOME ?? '~/.l9-memory'),
     host: settings.HOST,
     port: settings.PORT,
+    /** Whether there is a console; null: where only this machine reaches the server. */
+    console: settings.CONSOLE === undefined ? null : settings.CONSOLE === 'on',
     /** Host names of requests and of pages that are allowed besides those of this machine; null: see http/guard.ts. */
     allowedHosts: settings.ALLOWED_HOSTS === undefined ? null : words(settings.ALLOWED_HOSTS.toLowerCase()),
     /** Proxies whose X-Forwarded-For names the client's address. */

@@ -1,0 +1,123 @@
+// `npm run bench:console`: what a person waits for in the console, in Chromium, on the server of TEST_DATABASE_URL (superuser): the first
+// paint, a search beside the time of its API, and paging through a long list.
+
+import { parseArgs } from 'node:util';
+import type { Page } from 'playwright-core';
+import { launch } from '../console/tests/support/browser.ts';
+import { startTestGateway } from '../gateway/tests/support/gateway.ts';
+import { figure, type Row, ratio } from './support/bench.ts';
+import { openBenchDatabase } from './support/database.ts';
+import { quantile } from './support/load.ts';
+import { table } from './support/results.ts';
+import { tenantsFor } from './support/tenants.ts';
+import { queryText } from './support/texts.ts';
+
+const VISITS = 7;
+const SEARCHES = 15;
+const PAGES = 20;
+const median = (values: readonly number[]) => quantile(values, 0.5);
+
+const { values: options } = parseArgs({ options: { rows: { type: 'string', default: '100000' } } });
+const url = process.env.TEST_DATABASE_URL;
+if (!url) throw new Error('TEST_DATABASE_URL: must be a URL of a superuser of a PostgreSQL 18 server');
+const rows = Number(options.rows);
+
+const report = (line: string) => process.stderr.write(`${line}\n`);
+const database = await openBenchDatabase(url, rows, report);
+const gateway = await startTestGateway({
+  home: { ...database.home, drop: async () => {} },
+  buildsSchemaOnDemand: false,
+});
+const browser = await launch();
+const tenant = tenantsFor(rows).find(({ name }) => name === 'sixty percent')!;
+const token = await gateway.token({ caller: 'C', tenantId: tenant.id, expires: '1h' });
+
+async function open(path: string): Promise<Page> {
+  const context = await browser.newContext({ baseURL: gateway.instance.url });
+  const page = await context.newPage();
+  await page.addInitScript(`sessionStorage.setItem('l9-memory.secret', ${JSON.stringify(token)})`);
+  await page.goto(`/console${path}`);
+  return page;
+}
+
+/** From the start of the navigation to the first paint, in milliseconds. */
+async function firstPaint(): Promise<number> {
+  const page = await open('/memories');
+  await page.locator('tbody tr').first().waitFor();
+  const at = await page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0].startTime`);
+  await page.context().close();
+  return at as number;
+}
+
+/** From the key Enter to the hits on the screen, and what of it the request took. */
+async function search(page: Page, query: string): Promise<{ whole: number; api: number }> {
+  await page.getByRole('searchbox').fill(query);
+  await page.evaluate(`
+    performance.clearResourceTimings();
+    window.asked = null;
+    window.shown = new Promise((resolve) => {
+      addEventListener('keydown', () => { window.asked = performance.now(); }, { once: true, capture: true });
+      new MutationObserver((_changes, observer) => {
+        if (window.asked === null || !document.querySelector('.searched') || !performance.getEntriesByType('resource').length) return;
+        observer.disconnect();
+        requestAnimationFrame(() => resolve(performance.now() - window.asked));
+      }).observe(document.body, { childList: true, subtree: true, characterData: true });
+    });
+    null`);
+  await page.keyboard.press('Enter');
+  return (await page.evaluate(`window.shown.then((whole) => ({
+    whole,
+    api: performance.getEntriesByType('resource').reduce((sum, { duration }) => Math.max(sum, duration), 0),
+  }))`)) as { whole: number; api: number };
+}
+
+/** The times of pages of 50 memories, one after another. */
+async function turnPages(): Promise<number[]> {
+  const page = await open('/memories');
+  await page.locator('tbody tr').first().waitFor();
+  const times: number[] = [];
+  for (let turned = 0; turned < PAGES; turned += 1) {
+    const first = await page.locator('tbody tr').first().getAttribute('data-key');
+    const began = performance.now();
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.locator(`tbody tr:first-child:not([data-key="${first}"])`).waitFor();
+    times.push(performance.now() - began);
+  }
+  await page.context().close();
+  return times;
+}
+
+const found: Row[] = [];
+try {
+  await firstPaint();
+  const paints: number[] = [];
+  for (let visit = 0; visit < VISITS; visit += 1) paints.push(await firstPaint());
+  found.push(figure({ what: 'first paint', ours: median(paints), unit: 'ms', goal: { atMost: 1_000 } }));
+
+  const page = await open('/search');
+  const searches: { whole: number; api: number }[] = [];
+  for (let n = 0; n < SEARCHES; n += 1) searches.push(await search(page, queryText(n, n)));
+  const beyond = median(searches.map(({ whole, api }) => whole - api));
+  found.push(
+    figure({ what: 'search to hits, beyond the time of the API', ours: beyond, unit: 'ms', goal: { atMost: 50 } }),
+  );
+
+  const times = await turnPages();
+  const [early, late] = [times.slice(0, PAGES / 4), times.slice(-PAGES / 4)];
+  found.push(
+    ratio({
+      what: `a page of 50 among ${tenant.visible.toLocaleString('en')} memories, the last of ${PAGES}`,
+      against: 'one of the first',
+      ours: median(late),
+      theirs: median(early),
+      unit: 'ms',
+      goal: { atMost: 1.5 },
+    }),
+  );
+} finally {
+  await browser.close();
+  await gateway.close();
+  await database.close(false);
+}
+process.stdout.write(`${table(found)}\n`);
+process.exit(found.every(({ isReached }) => isReached !== false) ? 0 : 1);
