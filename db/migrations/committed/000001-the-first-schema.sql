@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2e8406660d4be3472754d90f665612a74a97b9cc
+--! Hash: sha1:8ac02be56b0b15c6998cfbe35c7743e93239ff28
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -94,6 +94,8 @@ comment on schema cortex is 'The tables of the older system as read-only views, 
   'programs read decisions, issues and the other views of kinds, and the tables of schema public.';
 create schema forgetting;
 comment on schema forgetting is 'Erasure of memories and subjects, and tombstones.';
+create schema health;
+comment on schema health is 'Figures for administrators about queues, jobs, sizes and the use of indexes.';
 grant usage on schema public, identity, audit, partitions, administration, words, secrets, kinds, packets, embeddings, duplicates,
   importance, documents, memories, derived, entities, events, tasks, facts, graph, search, world_model, reflection, summaries,
   extraction, access, archive, views, forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -29609,3 +29611,233 @@ grant execute on function secrets.require_scanner, secrets.guarded_tables, secre
   secrets.find_in_idempotency_keys, secrets.field_of to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;
 --! EndIncluded 310-forgetting/110-scan-for-secrets.sql
+--! Included 320-health/010-health-types.sql
+-- What health() returns. Administrators read it in psql and over GraphQL; the console shows it.
+
+create type public.table_health as (table_name text, live_rows bigint, dead_rows bigint, table_bytes bigint, index_bytes bigint,
+  sequential_scans bigint, sequential_rows bigint, index_scans bigint, last_vacuum_at timestamptz, last_analyze_at timestamptz);
+comment on type public.table_health is 'Size and use of a table, with all of its partitions.';
+comment on column public.table_health.table_name is 'Schema and name.';
+comment on column public.table_health.live_rows is 'How many rows it has, as PostgreSQL estimates.';
+comment on column public.table_health.dead_rows is 'How many rows were deleted or replaced and take space until the next '
+  'vacuum, as PostgreSQL estimates.';
+comment on column public.table_health.table_bytes is 'Size without its indexes.';
+comment on column public.table_health.index_bytes is 'Size of its indexes.';
+comment on column public.table_health.sequential_scans is 'How often all of it was read, since the statistics were reset.';
+comment on column public.table_health.sequential_rows is 'How many rows were read by reading all of it.';
+comment on column public.table_health.index_scans is 'How often an index was used to read it, since the statistics were reset.';
+comment on column public.table_health.last_vacuum_at is 'When it, or one of its partitions, was last vacuumed. Null: never.';
+comment on column public.table_health.last_analyze_at is 'When its statistics for the planner were last computed. Null: never.';
+
+create type public.index_health as (index_name text, table_name text, bytes bigint, scans bigint, last_scan_at timestamptz,
+  is_unique boolean, is_valid boolean);
+comment on type public.index_health is 'Size and use of an index, with those of all partitions.';
+comment on column public.index_health.index_name is 'Schema and name.';
+comment on column public.index_health.table_name is 'Table that the index belongs to.';
+comment on column public.index_health.bytes is 'Size of the index.';
+comment on column public.index_health.scans is 'How often it was used, since the statistics were reset. A unique index also '
+  'serves by what it refuses.';
+comment on column public.index_health.last_scan_at is 'When it was last used. Null: never.';
+comment on column public.index_health.is_unique is 'Whether it refuses duplicates.';
+comment on column public.index_health.is_valid is 'False: its creation failed, so no query uses it.';
+
+create type public.job_health as (type text, runs integer, failed integer, running_since timestamptz, last_started_at timestamptz,
+  last_completed_at timestamptz, last_seconds double precision, last_failed_at timestamptz, last_error text);
+comment on type public.job_health is 'How the runs of a job ended, over the last seven days: the newest 10,000 rows of tasks '
+  'are counted.';
+comment on column public.job_health.type is 'The kind of work, such as embed_pending.';
+comment on column public.job_health.runs is 'How many runs there were.';
+comment on column public.job_health.failed is 'How many runs failed.';
+comment on column public.job_health.running_since is 'When the oldest run that has not ended was started. Null: none is '
+  'running.';
+comment on column public.job_health.last_started_at is 'When the newest run was started.';
+comment on column public.job_health.last_completed_at is 'When a run last completed.';
+comment on column public.job_health.last_seconds is 'How long the run took that completed last.';
+comment on column public.job_health.last_failed_at is 'When a run last failed.';
+comment on column public.job_health.last_error is 'The error of the run that failed last: its name.';
+
+create type public.health as (checked_at timestamptz, is_whole_server boolean, serving_model text, arriving_model text,
+  arriving_memories integer, arriving_remaining integer, embedding_waiting integer, embedding_failing integer,
+  embedding_error text, embedding_oldest_seconds double precision, extraction_waiting integer, extraction_given_up integer,
+  extraction_oldest_seconds double precision, last_sealed_at timestamptz, views_refreshed_at timestamptz,
+  unsealed_rows integer, unsealed_oldest_seconds double precision, accesses_waiting integer,
+  accesses_oldest_seconds double precision, database_bytes bigint, cache_hit_rate double precision,
+  tables public.table_health[], indexes public.index_health[], jobs public.job_health[]);
+comment on type public.health is 'How the database is: numbers and names, never contents.';
+comment on column public.health.checked_at is 'The time of these figures.';
+comment on column public.health.is_whole_server is 'True: the figures count every tenant. False: another tenant uses this '
+  'server too, so the figures count the caller''s tenant, and those that can''t be told apart by tenant are null or empty.';
+comment on column public.health.serving_model is 'The embedding model whose vectors searches compare. Null: none yet.';
+comment on column public.health.arriving_model is 'The embedding model that a change is under way to. Null: no change.';
+comment on column public.health.arriving_memories is 'How many memories that change has to embed.';
+comment on column public.health.arriving_remaining is 'How many memories that change has not embedded yet.';
+comment on column public.health.embedding_waiting is 'How many memories wait for their vectors, counted up to 100,000; '
+  'searches find them by words until then.';
+comment on column public.health.embedding_failing is 'How many memories that wait for their vectors failed before and are '
+  'tried again.';
+comment on column public.health.embedding_error is 'The most frequent error of memories that wait for their vectors: its name.';
+comment on column public.health.embedding_oldest_seconds is 'How long the first memory has been waiting for its vectors.';
+comment on column public.health.extraction_waiting is 'How many memories wait to be read by the chat model, counted up to '
+  '100,000.';
+comment on column public.health.extraction_given_up is 'How many memories the chat model could not read, after five attempts.';
+comment on column public.health.extraction_oldest_seconds is 'How long the first memory has been waiting for the chat model.';
+comment on column public.health.last_sealed_at is 'When the audit log was last sealed. Null: never.';
+comment on column public.health.views_refreshed_at is 'When the oldest of the materialized views was refreshed. Null: one '
+  'never was.';
+comment on column public.health.unsealed_rows is 'How many rows of the audit log are not sealed yet, counted up to 100,000.';
+comment on column public.health.unsealed_oldest_seconds is 'The age of the first row of the audit log that is not sealed.';
+comment on column public.health.accesses_waiting is 'How many accesses and votes do not count towards importance yet, counted '
+  'up to 100,000 of each.';
+comment on column public.health.accesses_oldest_seconds is 'The age of the first access or vote that does not count yet.';
+comment on column public.health.database_bytes is 'The size of the database.';
+comment on column public.health.cache_hit_rate is 'The share of blocks that were found in the page cache of PostgreSQL, 0 to '
+  '1. Null: nothing was read.';
+comment on column public.health.tables is 'The 30 largest tables, largest first. Empty while a table is locked.';
+comment on column public.health.indexes is 'The 40 largest indexes, largest first, after those that are not valid. Empty '
+  'while a table is locked.';
+comment on column public.health.jobs is 'Background jobs that keep a record of their runs, by name.';
+--! EndIncluded 320-health/010-health-types.sql
+--! Included 320-health/020-health.sql
+-- The figures of administrators about the database: one query for each part, and health(), which puts them together.
+
+create function health.sees_whole_server(admin administration.administrator) returns boolean
+language sql stable set search_path = ''
+return admin.is_operator or not exists (select from public.tenants t where t.tenant_id <> admin.target_tenant_id);
+comment on function health.sees_whole_server is 'True for operators, for the owner in psql, and for the admin of the only '
+  'tenant: figures of the whole server would tell others how much another tenant does.';
+
+create function health.max_counted() returns integer language sql immutable parallel safe set search_path = '' return 100000;
+comment on function health.max_counted is 'The number of rows of a queue up to which health() counts.';
+
+-- A tenant of null is every tenant, here and below.
+create function health.add_embeddings(figures public.health, tenant uuid) returns public.health
+language plpgsql stable set search_path = '' as $$
+begin
+  figures.serving_model := embeddings.serving_model();
+  select count(*), count(w.last_error), mode() within group (order by w.last_error),
+    coalesce(extract(epoch from clock_timestamp() - min(w.enqueued_at)), 0)
+  into figures.embedding_waiting, figures.embedding_failing, figures.embedding_error, figures.embedding_oldest_seconds
+  from (
+    select q.enqueued_at, q.last_error from embeddings.pending_embeddings q
+    where q.model = figures.serving_model and (tenant is null
+      or exists (select from public.packet_store p where p.packet_id = q.packet_id and p.tenant_id = tenant))
+    limit health.max_counted()
+  ) w;
+  select count(*) filter (where w.given_up_at is null), count(w.given_up_at),
+    coalesce(extract(epoch from clock_timestamp() - min(w.enqueued_at) filter (where w.given_up_at is null)), 0)
+  into figures.extraction_waiting, figures.extraction_given_up, figures.extraction_oldest_seconds
+  from (
+    select q.enqueued_at, q.given_up_at from extraction.pending_extractions q
+    where tenant is null
+      or exists (select from public.packet_store p where p.packet_id = q.packet_id and p.tenant_id = tenant)
+    limit health.max_counted()
+  ) w;
+  return figures;
+end $$;
+comment on function health.add_embeddings is 'Adds the model that serves, and what waits for it and for the chat model.';
+
+create function health.jobs(tenant uuid) returns public.job_health[]
+language sql stable set search_path = ''
+begin atomic
+  select coalesce(array_agg(
+    row(j.type, j.runs, j.failed, j.running_since, j.last_started_at, j.completed_at,
+      extract(epoch from j.completed_at - j.completed_start), j.failed_at, j.error)::public.job_health order by j.type), '{}')
+  from (
+    select t.type, count(*)::integer as runs, count(*) filter (where t.status = 'failed')::integer as failed,
+      min(t.started_at) filter (where t.status = 'running') as running_since, max(t.started_at) as last_started_at,
+      max(t.completed_at) filter (where t.status = 'completed') as completed_at,
+      (array_agg(t.started_at order by t.completed_at desc) filter (where t.status = 'completed'))[1] as completed_start,
+      max(t.completed_at) filter (where t.status = 'failed') as failed_at,
+      (array_agg(t.error order by t.completed_at desc) filter (where t.status = 'failed'))[1] as error
+    from (
+      select t.type, t.status, t.started_at, t.completed_at, t.error from public.tasks t
+      where (tenant is null or t.tenant_id = tenant) and t.created_at > now() - interval '7 days'
+      order by t.created_at desc limit 10000
+    ) t
+    group by t.type
+  ) j;
+end;
+comment on function health.jobs is 'How the runs of each job ended.';
+
+create function health.tables() returns public.table_health[]
+language sql stable set search_path = ''
+begin atomic
+  select array_agg(t.figures order by t.bytes desc)
+  from (
+    select z.table_bytes + z.index_bytes as bytes, row(z.table_name, u.live, u.dead, z.table_bytes, z.index_bytes, u.scans,
+      u.scanned, u.index_scans, u.vacuumed, u.analyzed)::public.table_health as figures
+    from administration.table_sizes() z
+    join (
+      select coalesce(pg_partition_root(s.relid), s.relid)::regclass::text as table_name, sum(s.n_live_tup)::bigint as live,
+        sum(s.n_dead_tup)::bigint as dead, sum(s.seq_scan)::bigint as scans, sum(s.seq_tup_read)::bigint as scanned,
+        coalesce(sum(s.idx_scan), 0)::bigint as index_scans, max(greatest(s.last_vacuum, s.last_autovacuum)) as vacuumed,
+        max(greatest(s.last_analyze, s.last_autoanalyze)) as analyzed
+      from pg_catalog.pg_stat_user_tables s group by 1
+    ) u on u.table_name = z.table_name
+    order by 1 desc limit 30
+  ) t;
+end;
+comment on function health.tables is 'Size and use of the largest tables.';
+
+create function health.indexes() returns public.index_health[]
+language sql stable set search_path = ''
+-- Reading the size of an index waits while another session holds an exclusive lock on it.
+set lock_timeout = '500ms'
+begin atomic
+  select array_agg(i.figures order by i.is_valid, i.bytes desc)
+  from (
+    select bool_and(x.indisvalid) as is_valid, sum(pg_relation_size(s.indexrelid))::bigint as bytes,
+      row(coalesce(pg_partition_root(s.indexrelid), s.indexrelid)::regclass::text,
+        min(coalesce(pg_partition_root(s.relid), s.relid)::regclass::text), sum(pg_relation_size(s.indexrelid))::bigint,
+        sum(s.idx_scan)::bigint, max(s.last_idx_scan), bool_or(x.indisunique), bool_and(x.indisvalid)
+      )::public.index_health as figures
+    from pg_catalog.pg_stat_user_indexes s
+    join pg_catalog.pg_index x on x.indexrelid = s.indexrelid
+    group by coalesce(pg_partition_root(s.indexrelid), s.indexrelid)
+    order by 1, 2 desc limit 40
+  ) i;
+end;
+comment on function health.indexes is 'Size and use of the largest indexes, and of all that are not valid.';
+
+create function health.add_server(figures public.health) returns public.health
+language plpgsql stable set search_path = '' as $$
+begin
+  select c.model, c.to_embed, c.remaining into figures.arriving_model, figures.arriving_memories, figures.arriving_remaining
+  from embeddings.embedding_change() c;
+  select b.unsealed, b.oldest_seconds into figures.unsealed_rows, figures.unsealed_oldest_seconds from audit.audit_backlog() b;
+  select b.waiting, b.oldest_seconds into figures.accesses_waiting, figures.accesses_oldest_seconds
+  from importance.access_backlog() b;
+  figures.database_bytes := pg_database_size(current_database());
+  select sum(r.from_cache)::double precision / nullif(sum(r.from_cache + r.from_disk), 0) into figures.cache_hit_rate
+  from administration.block_reads() r;
+  figures.tables := health.tables();
+  figures.indexes := health.indexes();
+  return figures;
+exception when lock_not_available then
+  return figures; -- The sizes are asked for last, so all else is there.
+end $$;
+comment on function health.add_server is 'Adds what tells about every tenant.';
+
+create function public.health() returns public.health
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  admin constant administration.administrator := administration.require_administrator(null);
+  figures public.health;
+begin
+  perform administration.require_whole_token(admin);
+  figures.checked_at := clock_timestamp();
+  figures.tables := '{}';
+  figures.indexes := '{}';
+  figures.is_whole_server := health.sees_whole_server(admin);
+  figures := health.add_embeddings(figures, case when not figures.is_whole_server then admin.target_tenant_id end);
+  figures.jobs := health.jobs(case when not figures.is_whole_server then admin.target_tenant_id end);
+  select s.sealed_at into figures.last_sealed_at from public.audit_seals s order by s.seal_id desc limit 1;
+  select case when bool_and(v.refreshed_at is not null) then min(v.refreshed_at) end into figures.views_refreshed_at
+  from public.memory_views_status() v;
+  return case when figures.is_whole_server then health.add_server(figures) else figures end;
+end $$;
+comment on function public.health is 'How the database is: queues, embedding model, sizes and use of tables and indexes, and '
+  'how jobs ended; numbers and names, never contents. For admins whose token covers all scopes and projects. Errors: L9SCP, '
+  'L9AUT. Definer: reads queues and statistics, for which callers have no grant.';
+grant execute on function public.health to l9_admin, l9_platform_admin;
+--! EndIncluded 320-health/020-health.sql

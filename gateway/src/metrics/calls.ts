@@ -1,5 +1,6 @@
 // Calls of operations: how many, how long, how they ended, and what came of what they stored.
 import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Recent } from './recent.ts';
 
 /** The kinds of memories that l9-memory itself names. Agents and tenants make up others, which count as `other`. */
 export const BUILT_IN_KINDS: ReadonlySet<string> = new Set([
@@ -31,6 +32,8 @@ export interface CallMetrics {
   /** Starts the timer of an operation; the returned function stops it. */
   startOperation(operation: string): (outcome: string) => void;
   sqlTook(operation: string, milliseconds: number): void;
+  /** The SQL of a call took longer than it should. */
+  slow(operation: string, sqlMs: number, route: string | null): void;
   stored(operation: string, items: readonly StoredItem[]): void;
   /** The codes of the errors of single items, in calls that stored the others. */
   itemErrors(operation: string, codes: readonly string[]): void;
@@ -38,7 +41,7 @@ export interface CallMetrics {
   withoutProject(operation: string): void;
 }
 
-export function operationMetrics(registers: Registry[]): CallMetrics {
+export function operationMetrics(registers: Registry[], recent: Recent): CallMetrics {
   const operations = new Histogram({
     name: 'l9_operation_seconds',
     help: 'Duration of operations in seconds, by name and outcome.',
@@ -80,11 +83,10 @@ export function operationMetrics(registers: Registry[]): CallMetrics {
   return {
     startOperation(operation) {
       const stop = operations.startTimer({ operation });
-      return (outcome) => {
-        stop({ outcome });
-      };
+      return (outcome) => recent.called(operation, outcome, stop({ outcome }) * 1_000);
     },
     sqlTook: (operation, milliseconds) => sql.observe({ operation }, milliseconds / 1_000),
+    slow: recent.slow,
     stored(operation, stored) {
       for (const { kind, status } of stored) {
         const known = kind === null ? 'none' : BUILT_IN_KINDS.has(kind) ? kind : 'other';
