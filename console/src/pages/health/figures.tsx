@@ -42,7 +42,7 @@ export function Figures({ health }: { health: Health }) {
     items.push([
       'Database',
       formatBytes(Number(health.databaseBytes)),
-      rate === null ? '' : `${formatNumber(Math.round(rate * 1_000) / 10)} % read from memory`,
+      rate === null ? '' : `${formatNumber(Math.round(rate * 1_000) / 10)} % read from cache`,
     ]);
   }
   if (gateway) {

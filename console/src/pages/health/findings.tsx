@@ -5,7 +5,7 @@ import { copyText } from '../../components/copy.tsx';
 import { icons } from '../../components/icon.tsx';
 import type { Problem } from './problems.ts';
 
-const WORDS = { bad: 'Wrong', warn: 'Soon', info: 'Note' } as const;
+const WORDS = { bad: 'Wrong', warn: 'Warning', info: 'Note' } as const;
 
 export function Findings({ problems }: { problems: readonly Problem[] }) {
   if (problems.length === 0) {

@@ -18,6 +18,8 @@ interface PlotProps {
   times: readonly number[];
   series: readonly Series[];
   format: (value: number) => string;
+  /** Distances between the lines of the vertical axis, where powers of ten would be odd. */
+  steps?: number[] | undefined;
 }
 
 const HEIGHT = 132;
@@ -30,9 +32,16 @@ function colourOf(element: HTMLElement, name: string): string {
   return color;
 }
 
+const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const timeOfDay = (seconds: number) => hours.format(seconds * 1_000);
+
 const lastOf = (values: readonly (number | null)[]) => values.findLast((value) => value !== null) ?? null;
 
-function draw(place: HTMLElement, { times, series, format }: PlotProps, onPoint: (index: number | null) => void) {
+function draw(
+  place: HTMLElement,
+  { times, series, format, steps }: PlotProps,
+  onPoint: (index: number | null) => void,
+) {
   const axis = {
     stroke: colourOf(place, '--ink-soft'),
     font: `11px ${getComputedStyle(place).fontFamily}`,
@@ -46,20 +55,27 @@ function draw(place: HTMLElement, { times, series, format }: PlotProps, onPoint:
       height: HEIGHT,
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-      padding: [8, 8, 0, 0],
+      padding: [8, 18, 0, 0],
       scales: { y: { range: [0, highest > 0 ? highest * 1.1 : 1] } },
       axes: [
-        { ...axis, space: 60, size: 24, grid: { show: false } },
-        { ...axis, space: 34, size: 52, values: (_plot, splits) => splits.map((value) => format(value)) },
+        { ...axis, space: 60, size: 24, grid: { show: false }, values: (_plot, splits) => splits.map(timeOfDay) },
+        {
+          ...axis,
+          space: 34,
+          size: 56,
+          ...(steps && { incrs: steps }),
+          values: (_plot, splits) => splits.map((value) => format(value)),
+        },
       ],
       series: [
         {},
-        ...series.map(({ name, colour }) => ({
+        ...series.map(({ name, colour, values }) => ({
           label: name,
           stroke: colourOf(place, `--series-${colour}`),
           width: 1.75,
           spanGaps: true,
-          points: { show: times.length < 3 },
+          // A line needs two points.
+          points: { show: values.filter((value) => value !== null).length < 3 },
         })),
       ],
       hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },

@@ -1,6 +1,6 @@
 // The four plots of the last hour, from the minutes that the gateway remembers.
 import { useMemo } from 'preact/hooks';
-import { formatBytes, formatDuration, formatNumber } from '../../lib/format.ts';
+import { formatDuration, formatNumber } from '../../lib/format.ts';
 import { Plot, type Series } from './plot.tsx';
 import type { Gateway } from './query.ts';
 
@@ -8,6 +8,9 @@ type Minutes = Gateway['minutes'];
 
 const series = (minutes: Minutes, name: string, colour: number, of: (minute: Minutes[number]) => number | null) =>
   ({ name, colour, values: minutes.map(of) }) satisfies Series;
+
+const MEBIBYTES = [10, 20, 50, 100, 200, 500, 1_000, 2_000].map((size) => size * 1024 ** 2);
+const formatMebibytes = (bytes: number) => `${formatNumber(Math.round(bytes / 1024 ** 2))} MiB`;
 
 export function Plots({ minutes }: { minutes: Minutes }) {
   const plots = useMemo(() => {
@@ -40,7 +43,8 @@ export function Plots({ minutes }: { minutes: Minutes }) {
       },
       {
         title: 'Memory of the process',
-        format: formatBytes,
+        format: formatMebibytes,
+        steps: MEBIBYTES,
         series: [one('resident', 3, ({ residentBytes }) => residentBytes)],
       },
     ];

@@ -1,4 +1,5 @@
 // Queues and jobs.
+import type { ComponentChildren } from 'preact';
 import { Chip } from '../../components/chip.tsx';
 import { type Column, List } from '../../components/list.tsx';
 import { Empty } from '../../components/states.tsx';
@@ -12,7 +13,7 @@ interface Queue {
   does: string;
   waiting: number | null;
   oldest: number | null;
-  state: string;
+  state: ComponentChildren;
 }
 
 const queueColumns: readonly Column<Queue>[] = [
@@ -63,7 +64,13 @@ const queuesOf = (health: Health): Queue[] => [
           does: 'chain the rows of the audit log',
           waiting: health.unsealedRows,
           oldest: health.unsealedOldestSeconds,
-          state: health.lastSealedAt ? 'sealed before' : 'never sealed',
+          state: health.lastSealedAt ? (
+            <>
+              sealed <Time at={health.lastSealedAt} />
+            </>
+          ) : (
+            'never sealed'
+          ),
         },
         {
           name: 'Importance',
