@@ -89,6 +89,8 @@ alter role l9_owner set search_path = "$user", public, extensions;
 alter role l9_gateway set search_path = "$user", public, extensions;
 -- Before the guard raises that a text has a secret, it keeps the statement, in which the text may be written out, from the log.
 grant set on parameter log_min_error_statement to l9_owner;
+-- Functions that leave out what waits for a review say so by a setting of their own.
+grant set on parameter l9.withheld to l9_owner;
 grant usage on schema extensions to l9_owner, l9_gateway, l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 
 -- PostgreSQL and its extensions let every role read some facts about a table whose rows a policy hides: how many rows were

@@ -2,7 +2,7 @@
 -- current_identity() checks that the key in the claims is still valid.
 
 create function identity.tool_sets() returns text[] language sql immutable parallel safe set search_path = ''
-return array['core', 'knowledge', 'archive', 'admin'];
+return array['core', 'knowledge', 'archive', 'review', 'admin'];
 comment on function identity.tool_sets is 'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
 
 create table public.api_keys (

@@ -24,7 +24,8 @@ create table public.audit_log (
   trace_id text generated always as (details ->> 'trace_id') virtual,
   primary key (audit_id, occurred_at),
   constraint audit_operation_known check (operation in
-    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE')),
+    ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE',
+      'APPROVE', 'REJECT', 'MERGE')),
   constraint audit_status_known check (status in ('success', 'error')),
   constraint audit_error_has_sqlstate check ((status = 'error') = (sqlstate is not null)),
   constraint audit_details_say_who check (
@@ -45,7 +46,8 @@ comment on column public.audit_log.occurred_at is 'When it happened, by the cloc
 comment on column public.audit_log.xid is 'Transaction that wrote the row. Rows are sealed in this order, once no earlier '
   'transaction is still in flight.';
 comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
-comment on column public.audit_log.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. '
+comment on column public.audit_log.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, '
+  'ARCHIVE, RETRIEVE, APPROVE, REJECT, MERGE, or DENIED. '
   'DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.';
 comment on column public.audit_log.table_name is 'Table that was affected or read.';
 comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';

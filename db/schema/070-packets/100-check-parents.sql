@@ -33,14 +33,19 @@ begin
 
   -- The query runs as the writer, so a parent that it can't see is not found.
   for parent in
-    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p.created_at from public.packet_store p
+    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p.created_at, p.withheld_creator
+    from public.packet_store p
     where p.packet_id = any (to_check) and p.packet_id <> new.packet_id order by p.created_at, p.packet_id
   loop
     found_parents := found_parents + 1;
     newest_time := parent.created_at;
     newest_id := parent.packet_id;
     -- Otherwise the child would reveal the id of a memory that its readers may not know.
-    if not packets.is_scope_within(new.scope, parent.scope) then
+    if parent.withheld_creator is not null and not packets.is_withheld(new.review_state) then
+      perform identity.raise_error('L9VAL', format(
+        'parent_ids: memory %s waits for a review, or was rejected; it has no children that count', parent.packet_id),
+        'parent_ids');
+    elsif not packets.is_scope_within(new.scope, parent.scope) then
       perform identity.raise_error('L9VAL', format(
         'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read',
         new.scope, parent.scope), 'parent_ids');

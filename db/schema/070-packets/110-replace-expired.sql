@@ -20,6 +20,8 @@ begin
     and p.user_id is not distinct from new.user_id
     and (new.packet_type <> 'message' or (p.thread_id, p."timestamp", p.speaker) is not distinct from (
       new.thread_id, new."timestamp", packets.speaker_of(new.packet_type, new.metadata, new.envelope ->> 'content')))
+    and p.withheld_creator is not distinct from
+      case when packets.is_withheld(new.review_state) then new.metadata ->> 'creator' end
     and p.ttl <= now()
     and p.packet_id <> new.packet_id;
   if found then

@@ -35,6 +35,13 @@ create table public.packet_store (
   identity_hash bytea not null,
   has_own_identity boolean not null default false,
   text_creator text,
+  review_state text,
+  reviewed_by text,
+  reviewed_at timestamptz,
+  review_reason text,
+  -- Generated, so that nobody can write it. Policies, the unique index and statistics need no other column.
+  withheld_creator text generated always as (
+    case when review_state in ('pending', 'rejected') then metadata ->> 'creator' end) stored,
   chunk_count integer not null default 0,
   is_chunked boolean not null generated always as (chunk_count > 0) stored,
   tenant_id uuid not null references public.tenants,
@@ -70,6 +77,10 @@ create table public.packet_store (
   constraint packet_branch_of_project check (branch is null or project_id is not null),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
   constraint packet_language_known check (language = any (words.languages())),
+  constraint packet_review_state_known check (review_state in ('pending', 'approved', 'rejected')),
+  constraint packet_review_is_signed check (
+    (review_state in ('approved', 'rejected')) is true = (reviewed_by is not null and reviewed_at is not null)),
+  constraint packet_review_reason_at_most_1000_bytes check (octet_length(review_reason) <= packets.max_reason_bytes()),
   constraint packet_timestamp_finite check (isfinite("timestamp")),
   constraint packet_timestamp_at_most_5_minutes_ahead check ("timestamp" - created_at <= packets.max_time_ahead()),
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
@@ -87,6 +98,8 @@ alter table public.packet_store
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
   alter column identity_hash set statistics 0, alter column title set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0,
+  alter column review_state set statistics 0, alter column reviewed_by set statistics 0,
+  alter column review_reason set statistics 0, alter column withheld_creator set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
   alter column words set statistics 0, alter column word_count set statistics 0, alter column branch set statistics 0;
 -- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row
@@ -153,6 +166,14 @@ comment on column public.packet_store.has_own_identity is 'True if another write
 comment on column public.packet_store.text_creator is 'The administrator who stands by the present text and fields of a memory '
   'that somebody else created: who changed them last, or saved the same text. Null: they are the creator''s own. Where it is '
   'set, agents may no longer change, delete, supersede or merge the memory.';
+comment on column public.packet_store.review_state is 'Null: the memory needs no review. pending: it waits for a reviewer. '
+  'approved: it counts. rejected: it is kept for its writer and reviewers until it expires. A trigger sets it by review_rules; '
+  'reviewers change it.';
+comment on column public.packet_store.reviewed_by is 'The creator name of the administrator who approved or rejected the memory.';
+comment on column public.packet_store.reviewed_at is 'When the memory was approved or rejected.';
+comment on column public.packet_store.review_reason is 'Why the memory was approved or rejected, at most 1000 bytes.';
+comment on column public.packet_store.withheld_creator is 'The creator of a memory that is pending or rejected, which exists for '
+  'that one and for reviewers only. Null: the memory counts.';
 comment on column public.packet_store.chunk_count is 'The number of chunks a long content was cut into for embedding. It is 0 if '
   'the content was embedded whole, or is not embedded yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
@@ -173,11 +194,12 @@ comment on column public.packet_store.word_count is 'How many words the memory h
 
 -- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key
 -- holds owner and scope, so that a collision is never with a row that the writer can't see. People repeat themselves, so a
--- message is a duplicate only if the same speaker said it in the same thread at the same time.
+-- message is a duplicate only if the same speaker said it in the same thread at the same time. What is withheld is a duplicate
+-- only of what else is withheld of the same creator.
 create unique index packet_content_unique on public.packet_store (
   identity_hash, tenant_id, scope, project_id, branch, packet_type, org_id, user_id,
   (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
-  (case when packet_type = 'message' then speaker end)) nulls not distinct;
+  (case when packet_type = 'message' then speaker end), withheld_creator) nulls not distinct;
 -- Like those of the columns, statistics of these expressions would keep samples of erased memories.
 alter index public.packet_content_unique
   alter column 9 set statistics 0, alter column 10 set statistics 0, alter column 11 set statistics 0;
@@ -206,7 +228,7 @@ end $$;
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch)
-  include (packet_id, ttl, archived_at);
+  include (packet_id, ttl, archived_at, withheld_creator, review_state);
 create index packet_store_archived_idx on public.packet_store (packet_id) where archived_at is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id)
@@ -217,6 +239,8 @@ create index packet_store_session_idx on public.packet_store (tenant_id, session
 create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
 create index packet_store_typed_content_idx on public.packet_store (content_hash) where identity_hash <> content_hash;
 create index packet_store_parts_idx on public.packet_store (part_of) where part_of is not null;
+create index packet_store_pending_idx on public.packet_store (tenant_id, packet_id) where review_state = 'pending';
+create index packet_store_rejected_idx on public.packet_store (tenant_id, content_hash) where review_state = 'rejected';
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
 comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
@@ -225,6 +249,16 @@ comment on index public.packet_content_unique is 'Prevents exact duplicates, als
 
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
+-- The other columns of a row say who may read it once it counts.
+call packets.review_visibility('public.packet_store');
+create policy review_of_jobs on public.packet_store as restrictive to l9_worker using (withheld_creator is null);
+do $$
+begin
+  execute format($sql$create policy review_of_searches on public.packet_store as restrictive to l9_searcher
+    using (withheld_creator is null
+      or ((select identity.current_role_name()) <> 'l9_agent' or withheld_creator = (select identity.current_creator()))
+        and %s)$sql$, packets.shown_condition());
+end $$;
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
@@ -232,6 +266,7 @@ create policy creator_updates on public.packet_store as restrictive for update t
 create policy creator_deletes on public.packet_store as restrictive for delete to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
+    and review_state is distinct from 'rejected'
     and scope = any ((select identity.current_writable_scopes())::text[]));
 create policy writable_updates on public.packet_store as restrictive for update to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
@@ -248,10 +283,14 @@ create policy definer_functions on public.packet_store for select to l9_owner us
 create policy definer_locks on public.packet_store for update to l9_owner using (ttl <= now()) with check (false);
 create policy definer_cleanup on public.packet_store for delete to l9_owner using (ttl <= now());
 
+comment on policy review_of_jobs on public.packet_store is 'Jobs derive nothing from what is pending or rejected, and count '
+  'nothing of it.';
+comment on policy review_of_searches on public.packet_store is 'The functions that scan the index of words see of what is '
+  'pending or rejected what their caller sees.';
 comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote, and whose present '
   'text is not an administrator''s.';
-comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, and whose present '
-  'text is not an administrator''s.';
+comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, whose present text '
+  'is not an administrator''s, and that are not rejected: else the same text could be saved again and ask a second time.';
 comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
 comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
 comment on policy worker_access on public.packet_store is 'Jobs read contents in order to embed them, and set chunk_count; the '
@@ -274,12 +313,13 @@ create trigger _100_normalise
 
 create trigger _300_stamp
   before insert or update of envelope, packet_type, "timestamp", metadata, routing, provenance, thread_id, parent_ids, tags, ttl,
-    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator
+    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator, review_state
   on public.packet_store
   for each row when (current_user <> 'l9_owner' or not packets.is_job_writing())
   execute function packets.tg_packet_store__stamp();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'],
+call secrets.guard_table('public.packet_store', array['packet_type', 'title', 'review_state', 'reviewed_by'],
+  refused_columns => array['branch', 'project_id'],
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id,
@@ -293,7 +333,7 @@ create trigger _400_check_parents before insert or update of parent_ids, scope, 
   for each row when (cardinality(new.parent_ids) > 0) execute function packets.tg_packet_store__check_parents();
 
 create trigger _450_replace_expired
-  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata
+  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata, review_state
   on public.packet_store
   for each row execute function packets.tg_packet_store__replace_expired();
 
@@ -312,8 +352,10 @@ grant update ( packet_type, envelope, "timestamp", routing, provenance, metadata
   branch, scope, importance_score, correlation_id, session_id, trace_id, language ) on public.packet_store to l9_agent, l9_admin;
 -- The trigger that stamps allows only the administrator's own name, or null, which gives the text back to its creator.
 grant update (text_creator) on public.packet_store to l9_admin;
+-- A trigger stamps who decided, and when.
+grant update (review_state, review_reason) on public.packet_store to l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker, l9_searcher;
 grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
 grant update (chunk_count) on public.packet_store to l9_worker;
 -- packet_id, title, content_hash, identity_hash, has_own_identity, archived_at, part_of, speaker, tenant_id, org_id, user_id,
--- created_at, words and counters can't be inserted or updated by callers: triggers and jobs set them.
+-- created_at, reviewed_by, reviewed_at, words and counters can't be inserted or updated by callers: triggers and jobs set them.

@@ -53,20 +53,26 @@ comment on function packets.claim_text is 'Makes an administrator stand by the t
 create function packets.raise_if_held(packet_id uuid) returns void
 language plpgsql stable set search_path = '' as $$
 declare
-  holder constant text := (
-    select p.text_creator from public.packet_store p
-    where p.packet_id = raise_if_held.packet_id and p.metadata ->> 'creator' = (select identity.current_creator()));
+  holder text;
+  review_state text;
 begin
-  if holder is not null then
+  select p.text_creator, p.review_state into holder, review_state from public.packet_store p
+  where p.packet_id = raise_if_held.packet_id and p.metadata ->> 'creator' = (select identity.current_creator());
+  if raise_if_held.packet_id is not null and review_state = 'rejected' then
+    perform identity.raise_error('L9IMM', format(
+      'memory %s: a reviewer rejected it; it expires by itself, and only an administrator may delete it before', packet_id),
+      'packet_id');
+  elsif holder is not null then
     perform identity.raise_error('L9OWN', format(
       'memory %s: its text and fields are now those of %s, so only an administrator may change, supersede or delete it; '
       'save a memory of your own beside it', packet_id, holder), 'packet_id');
   end if;
 end $$;
 comment on function packets.raise_if_held is 'Raises L9OWN if the caller created a memory whose text is an administrator''s by '
-  'now. To be called where the memory could not be locked for a change.';
+  'now, and L9IMM if one of its memories was rejected. To be called where the memory could not be locked for a change.';
 
-create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
+create function packets.find_same(draft public.packet_store, hash bytea, is_withheld boolean default false)
+returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -80,10 +86,15 @@ begin atomic
     and p.branch is not distinct from (find_same.draft).branch
     and p.packet_type = (find_same.draft).packet_type
     and p.org_id is not distinct from (select identity.current_org_id())
-    and p.user_id is not distinct from (select identity.current_user_id());
+    and p.user_id is not distinct from (select identity.current_user_id())
+    -- One that is withheld is the same only as what its creator has to save for a review.
+    and (p.withheld_creator is null and not find_same.is_withheld
+      or packets.is_withheld((find_same.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
+  order by p.withheld_creator nulls first;
 end;
 comment on function packets.find_same is 'The memory that the unique index would not let the caller save again: same owner, '
-  'scope, project, branch, kind and identity.';
+  'scope, project, branch, kind and identity. For a draft that is pending, one that counts comes first, then its own pending or '
+  'rejected one, which alone is asked for by is_withheld.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$

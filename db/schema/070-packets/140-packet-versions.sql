@@ -26,6 +26,9 @@ create table public.packet_versions (
   scope text not null,
   importance_score real not null,
   text_creator text,
+  review_state text,
+  review_reason text,
+  withheld_creator text,
   tenant_id uuid not null,
   org_id uuid,
   user_id uuid,
@@ -42,7 +45,9 @@ alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
-  alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0;
+  alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0,
+  alter column review_state set statistics 0, alter column review_reason set statistics 0,
+  alter column withheld_creator set statistics 0;
 comment on table public.packet_versions is 'Earlier states of memories: one row for each state that an update replaced. They are '
   'deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
@@ -74,6 +79,10 @@ comment on column public.packet_versions.scope is 'The scope of this version: on
   'version.';
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
 comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
+comment on column public.packet_versions.review_state is 'The review_state of this version.';
+comment on column public.packet_versions.review_reason is 'Why this version was approved or rejected.';
+comment on column public.packet_versions.withheld_creator is 'The creator of a version that was pending or rejected, which is '
+  'shown to that one and to reviewers only. Null: the version counted.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
 comment on column public.packet_versions.org_id is 'The org of the memory.';
 comment on column public.packet_versions.user_id is 'The user of the memory.';
@@ -87,6 +96,8 @@ call identity.protect_like_memories('public.packet_versions', noun => 'version',
 -- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
+-- What a memory said while it was withheld stays hidden from others after it was approved.
+call packets.review_visibility('public.packet_versions');
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
@@ -111,7 +122,10 @@ declare
 begin
   -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
   insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-  select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+  select
+    case when n.review_state is not distinct from o.review_state or n.review_state = 'pending' then 'UPDATE'
+      when n.review_state = 'approved' then 'APPROVE' else 'REJECT' end,
+    tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
     jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
       || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
       || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id)
@@ -126,12 +140,12 @@ begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing,
     provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator,
-    tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
+    review_state, review_reason, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
   select
     o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type,
     o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.tenant_id, o.org_id, o.user_id,
-    o.correlation_id, o.session_id, o.trace_id
+    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.review_reason, o.withheld_creator,
+    o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
   -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
@@ -144,16 +158,18 @@ begin
   where n.updated_at is distinct from o.updated_at
     and (
       n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids,
-      n.tags, n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
+      n.tags, n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id,
+      n.review_state
     ) is distinct from (
       o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids,
       o.tags,
-      o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
+      o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id,
+      o.review_state);
   return null;
 end $$;
-comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, and saves '
-  'the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. '
-  'Definer: callers can''t write audit_log and versions.';
+comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, approved '
+  'or rejected, and saves the state that a caller''s update replaced. An update that changes nothing, or a job''s '
+  'bookkeeping, makes no version. Definer: callers can''t write audit_log and versions.';
 
 create trigger _500_audit_update after update on public.packet_store referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__audit_update();

@@ -79,6 +79,10 @@ begin
   where p.part_of = new.packet_id
     and (p.scope, p.project_id, p.branch, p.ttl, p.archived_at)
       is distinct from (new.scope, new.project_id, new.branch, new.ttl, new.archived_at);
+  if new.review_state is distinct from old.review_state then
+    update public.packet_store p set review_state = new.review_state, review_reason = new.review_reason
+    where p.part_of = new.packet_id and p.review_state is distinct from new.review_state;
+  end if;
   -- Else a part would keep readers that the whole no longer has.
   if exists (
     select from public.packet_store p
@@ -90,12 +94,12 @@ begin
   return null;
 end $$;
 comment on function packets.tg_packet_store__move_parts is 'Moves the parts of a memory, such as the sections of a document, to '
-  'its new scope, project, branch and ttl.';
+  'its new scope, project, branch and ttl, and decides about them as about the whole.';
 
-create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
+create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope, review_state on public.packet_store
   for each row when (
-    (new.scope, new.project_id, new.branch, new.ttl, new.archived_at)
-      is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
+    (new.scope, new.project_id, new.branch, new.ttl, new.archived_at, new.review_state)
+      is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at, old.review_state))
   execute function packets.tg_packet_store__move_parts();
 
 -- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its
@@ -105,8 +109,11 @@ language plpgsql set search_path = '' as $$
 declare
   superseded public.packet_store;
 begin
-  if not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
-    or tg_op = 'UPDATE' and new.envelope -> 'supersedes' is not distinct from old.envelope -> 'supersedes' then
+  -- It replaces nothing before it is approved.
+  if packets.is_withheld(new.review_state)
+    or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
+    or tg_op = 'UPDATE' and new.envelope -> 'supersedes' is not distinct from old.envelope -> 'supersedes'
+      and new.review_state is not distinct from old.review_state then
     return new;
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
@@ -134,7 +141,7 @@ end $$;
 comment on function packets.tg_packet_store__supersede is 'Marks the memory that this one supersedes: status superseded, and '
   'superseded_by. The caller must be allowed to change it.';
 
-create trigger _400_supersede before insert or update of envelope on public.packet_store
+create trigger _400_supersede before insert or update of envelope, review_state on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
 
 create function packets.tg_packet_store__check_successor() returns trigger

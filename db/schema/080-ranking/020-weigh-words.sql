@@ -64,7 +64,7 @@ begin
   -- Nothing was counted yet, so the newest memories are.
   with visible as materialized (
     select p.words, p.word_count from public.packet_store p
-    where p.tenant_id = my_tenant and (scopes is null or p.scope = any (scopes))
+    where p.tenant_id = my_tenant and p.withheld_creator is null and (scopes is null or p.scope = any (scopes))
       and (weigh_words.project_id is null or p.project_id = weigh_words.project_id or p.project_id is null)
     order by p."timestamp" desc, p.packet_id desc limit max_sampled
   ), total as (

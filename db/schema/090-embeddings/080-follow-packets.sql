@@ -6,7 +6,7 @@ begin
   insert into embeddings.pending_embeddings (packet_id, model)
   select n.packet_id, m.model
   from new_rows n cross join public.embedding_models m
-  where m.state in ('serving', 'arriving') order by n.packet_id, m.model;
+  where m.state in ('serving', 'arriving') and n.withheld_creator is null order by n.packet_id, m.model;
   return null;
 end $$;
 comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new memories for embedding. Definer: callers cannot '
@@ -15,6 +15,7 @@ comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new
 create trigger _900_enqueue_embedding after insert on public.packet_store referencing new table as new_rows
   for each statement execute function embeddings.tg_packet_store__enqueue_embedding();
 
+-- Vectors of the former text go, and those of the same text follow the memory.
 create function embeddings.tg_packet_store__embeddings_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -22,6 +23,12 @@ declare
   has_new_steps constant boolean := 'reasoning_trace' in (new.packet_type, old.packet_type)
     and (new.packet_type, new.envelope -> 'steps') is distinct from (old.packet_type, old.envelope -> 'steps');
 begin
+  if packets.is_withheld(new.review_state) then
+    return new;
+  elsif packets.is_withheld(old.review_state) then
+    perform embeddings.enqueue_memory(new.packet_id); -- It had no vectors while it was withheld.
+    return new;
+  end if;
   -- A search must not find the memory by the meaning of its former text or steps.
   if has_new_text or has_new_steps then
     delete from public.memory_embeddings e
@@ -42,12 +49,13 @@ begin
 end $$;
 comment on function embeddings.tg_packet_store__embeddings_follow is 'Keeps owner, project, branch, scope and expiry of the '
   'vectors equal to those of the memory. Deletes the vectors when its content changes, and those of its steps when a reasoning '
-  'trace gets others, and queues it. Definer: callers cannot write vectors.';
+  'trace gets others, and queues it; also a memory that was approved. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
   when (
     new.content_hash is distinct from old.content_hash
+    or new.review_state is distinct from old.review_state
     or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
     or new.org_id is distinct from old.org_id
     or new.user_id is distinct from old.user_id
@@ -74,12 +82,14 @@ comment on function embeddings.tg_packet_store__contexts_follow is 'Deletes the 
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
-  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp"
+  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp", review_state
   on public.packet_store
   for each row
   when (
     coalesce(new.thread_id, old.thread_id) is not null
+    and new.withheld_creator is null
     and (
+      old.withheld_creator is not null or
       new.envelope ->> 'content' is distinct from old.envelope ->> 'content'
       or new.thread_id is distinct from old.thread_id
       or (new.tenant_id, new.scope, new."timestamp") is distinct from (old.tenant_id, old.scope, old."timestamp")

@@ -43,7 +43,8 @@ grant select, maintain on importance.memory_citations to l9_worker;
 create function importance.tg_packet_store__cite() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
-  were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
+  -- What is withheld cites nothing yet.
+  were uuid[] := case when tg_op = 'INSERT' or old.withheld_creator is not null then '{}' else old.parent_ids end;
   become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
 begin
   if tg_op = 'DELETE' then
@@ -74,17 +75,17 @@ comment on function importance.tg_packet_store__cite is 'Keeps memory_citations 
   'whose citations may count differently now. Definer: callers can''t write these tables.';
 
 create trigger _640_cite_insert after insert on public.packet_store
-  for each row when (new.parent_ids <> '{}') execute function importance.tg_packet_store__cite();
+  for each row when (new.parent_ids <> '{}' and new.withheld_creator is null) execute function importance.tg_packet_store__cite();
 create trigger _640_cite_delete after delete on public.packet_store
   for each row execute function importance.tg_packet_store__cite();
 create trigger _640_cite_update after update on public.packet_store
-  for each row when (
-    new.parent_ids <> old.parent_ids
+  for each row when (new.withheld_creator is null and (
+    new.parent_ids <> old.parent_ids or old.withheld_creator is not null
     or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
     or new.project_id is distinct from old.project_id
     or new.org_id is distinct from old.org_id
     or new.user_id is distinct from old.user_id
-    or new.ttl is distinct from old.ttl)
+    or new.ttl is distinct from old.ttl))
   execute function importance.tg_packet_store__cite();
 
 create function importance.tg_packet_store__recount_text() returns trigger

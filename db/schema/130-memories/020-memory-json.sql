@@ -31,7 +31,8 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'correlation_id', (memory).correlation_id,
   'session_id', (memory).session_id,
   'trace_id', (memory).trace_id
-) end;
+) || case when (memory).review_state is null then '{}' else pg_catalog.jsonb_build_object(
+  'review_state', (memory).review_state, 'review_reason', (memory).review_reason) end end;
 comment on function memories.json_of is 'A memory as the gateway returns it, with its learned importance.';
 
 create function memories.memory_json(memory public.packet_store) returns jsonb

@@ -50,21 +50,11 @@ end $$;
 comment on function memories.restate_attestations is 'Sets the attestations that a caller gave together with a new text and that '
   'equal those of the former text, which fell with it.';
 
--- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
-create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
-language plpgsql volatile set search_path = '' as $$
+create function memories.joined(current public.packet_store, draft public.packet_store, rules jsonb) returns public.packet_store
+language plpgsql stable set search_path = '' as $$
 declare
-  current public.packet_store;
-  wanted public.packet_store;
-  saved public.packet_store;
-  answer public.save_result;
+  wanted public.packet_store := current;
 begin
-  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
-  select p.* into current from public.packet_store p where p.packet_id = same.packet_id for no key update;
-  if not found then
-    current := same;
-  end if;
-  wanted := current;
   -- A field that is left out stays, one that is null goes.
   wanted.envelope := packets.typed_fields(rules, current.envelope
     || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
@@ -81,6 +71,25 @@ begin
   wanted.language := coalesce(draft.language, current.language);
   wanted.thread_id := coalesce(draft.thread_id, current.thread_id);
   wanted."timestamp" := coalesce(draft."timestamp", current."timestamp");
+  return wanted;
+end $$;
+comment on function memories.joined is 'A memory as it should be after the same memory was saved again as this draft.';
+
+-- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
+create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
+declare
+  current public.packet_store;
+  wanted public.packet_store;
+  saved public.packet_store;
+  answer public.save_result;
+begin
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  select p.* into current from public.packet_store p where p.packet_id = same.packet_id for no key update;
+  if not found then
+    current := same;
+  end if;
+  wanted := memories.joined(current, draft, rules);
   answer.memory := current;
   if wanted is not distinct from current then
     answer.status := 'skipped_dedupe';
@@ -118,7 +127,15 @@ return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []
 comment on function memories.identity_of is 'The identity_hash that a memory with these fields will have: by the rules of its '
   'kind or, without rules, by its content.';
 
-create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
+create function memories.awaits_review(draft public.packet_store) returns boolean
+language sql stable set search_path = ''
+return (
+  select packets.needs_review((me).tenant_id, (me).caller, (draft).scope, (draft).project_id, (draft).packet_type, (me).source)
+  from identity.current_identity() as me);
+comment on function memories.awaits_review is 'True if the caller can save a draft only for a review.';
+
+create function memories.find_same(
+  draft public.packet_store, rules jsonb, is_beside boolean default false, is_withheld boolean default false)
 returns public.packet_store
 language plpgsql stable set search_path = '' as $$
 declare
@@ -126,11 +143,15 @@ declare
   hash constant bytea := memories.identity_of(rules, fields);
   same public.packet_store;
 begin
+  if memories.awaits_review(draft) then
+    draft.review_state := 'pending';
+  end if;
   if (rules ->> 'stands_beside')::boolean then
-    select s.* into same from packets.find_same(draft, packets.own_identity(hash, identity.current_creator())) as s;
+    select s.* into same
+    from packets.find_same(draft, packets.own_identity(hash, identity.current_creator()), is_withheld) as s;
   end if;
   if same.packet_id is null and not is_beside then
-    select s.* into same from packets.find_same(draft, hash) as s
+    select s.* into same from packets.find_same(draft, hash, is_withheld) as s
     where (not coalesce((rules ->> 'supersedes')::boolean, false)
         -- One that this memory replaces is another one, even if its name is the same.
         or s.packet_id::text is distinct from lower(fields ->> 'supersedes'))
@@ -143,9 +164,9 @@ begin
   end if;
   return same;
 end $$;
-comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, by '
-  'its content; null if there is none. is_beside: one that the caller may not change is not looked for, because the new memory '
-  'is to stand beside it.';
+comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, '
+  'by its content; null if there is none. is_withheld: of a caller whose save needs a review, its own one that is pending or '
+  'rejected. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
 
 create function memories.insert_draft(draft public.packet_store) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$
@@ -167,21 +188,28 @@ comment on function memories.insert_draft is 'Inserts a draft: its columns that 
   'default. Null if one that is the same is there.';
 
 -- A kind without rules is inserted at once, and the same memory looked for where there is one; a kind with rules looks first,
--- because its triggers change other memories. If a concurrent save or delete was first, it looks again.
+-- because its triggers change other memories, and so does a save that needs a review, because what counts already needs none. If
+-- a concurrent save or delete was first, it looks again.
 create function memories.save_draft(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.save_result
 language plpgsql volatile set search_path = '' as $$
 declare
+  needs_review constant boolean := memories.awaits_review(draft);
   same public.packet_store;
   answer public.save_result;
 begin
-  if rules is not null then
+  if rules is not null or needs_review then
     -- That a memory is there already excuses nobody from the rights to save it.
     perform packets.check_scope(draft.scope, draft.project_id);
   end if;
   for attempt in 1..4 loop
-    if rules is not null or attempt > 1 then
+    if rules is not null or needs_review or attempt > 1 then
       same := memories.find_same(draft, rules, is_beside);
+    end if;
+    if needs_review and rules is not null and same.withheld_creator is null and same.packet_id is not null
+      and memories.joined(same, draft, rules) is distinct from same then
+      -- What counts already stays as it is: the change is proposed as a memory of its own.
+      same := memories.find_same(draft, rules, is_beside, is_withheld => true);
     end if;
     if same.packet_id is not null and rules is null then
       answer.status := 'skipped_dedupe';
@@ -247,6 +275,7 @@ return coalesce(envelope, '{}')
   -- Without rules, a missing content is an error that names it, even where the envelope has one.
   || case when rules is not null and content is null then '{}' else pg_catalog.jsonb_build_object('content', content) end;
 comment on function memories.with_content is 'The envelope of a draft: the fields that were given, and the content.';
-grant execute on function memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same,
+grant execute on function memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.joined,
+  memories.awaits_review, memories.update_same,
   memories.identity_of, memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown,
   memories.note_answer, memories.with_content to l9_agent, l9_admin;

@@ -125,7 +125,7 @@ begin
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
-          or coalesce((rules ->> 'stands_beside')::boolean, false)
+          or coalesce((rules ->> 'stands_beside')::boolean, false) or memories.awaits_review(draft)
           or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
         identities := identities || identity;
         continue when waits;

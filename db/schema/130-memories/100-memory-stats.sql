@@ -26,7 +26,7 @@ comment on column public.memory_stats.awaiting_embedding is 'The number of memor
 
 -- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null) returns public.memory_stats
-language plpgsql volatile set search_path = '' as $$
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   stats public.memory_stats;
   only_branch constant text := packets.one_branch(branch);

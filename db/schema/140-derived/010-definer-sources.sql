@@ -5,9 +5,9 @@ do $$
 begin
   execute format($sql$
     create policy definer_sources on public.packet_store for select to l9_owner
-    using (
+    using (withheld_creator is null and (
       (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
-      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now()))$sql$,
+      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now())))$sql$,
     identity.definer_condition());
 end $$;
 create policy definer_source_locks on public.packet_store for update to l9_owner
@@ -23,7 +23,7 @@ create policy definer_claims on public.packet_store for update to l9_owner
 comment on policy definer_claims on public.packet_store is 'Functions of the owner stamp an administrator on a memory from which '
   'that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is 'Functions of the owner see the memories that the caller sees, to '
-  'derive rows from them; for jobs, all memories that have not expired.';
+  'derive rows from them; for jobs, all memories that have not expired. Nothing is derived from what is pending or rejected.';
 comment on policy definer_source_locks on public.packet_store is 'Functions of the owner lock a memory that the caller sees '
   'while they derive from it. They can''t change any.';
 
@@ -31,6 +31,7 @@ create function derived.is_source(memory public.packet_store) returns boolean
 language sql stable set search_path = ''
 -- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
+  when (memory).withheld_creator is not null then false
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
     ((memory).ttl is null or (memory).ttl > pg_catalog.now())

@@ -1,9 +1,26 @@
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 
+-- A row stands here while an approved memory is made to state what waited with it, so that no other transaction ever sees one.
+create table derived.memories_being_approved (packet_id uuid primary key);
+comment on table derived.memories_being_approved is 'The memories that were approved in this transaction and state now what '
+  'waited for it: what they state is the word of their creator, not of the administrator who approved it.';
+comment on column derived.memories_being_approved.packet_id is 'The memory.';
+call identity.keep_private('derived.memories_being_approved',
+  functions => 'The trigger of an approval writes and deletes rows, and functions that state something read them.');
+
+create function derived.is_being_approved(packet_id uuid) returns boolean
+language sql stable parallel safe security definer set search_path = ''
+return exists (select from derived.memories_being_approved a where a.packet_id = is_being_approved.packet_id);
+comment on function derived.is_being_approved is 'True while an approved memory states what waited with it. Definer: callers '
+  'have no grant on the table.';
+grant execute on function derived.is_being_approved to l9_agent, l9_admin, l9_worker;
+
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
-return coalesce(identity.current_creator(), packets.text_writer(source));
+return coalesce(
+  case when derived.is_being_approved((source).packet_id) then (source).metadata ->> 'creator' end,
+  identity.current_creator(), packets.text_writer(source));
 comment on function derived.agent_for is 'The creator name of the actor that states what is derived from this memory now: the '
-  'caller or, when a job derives it, the writer of the memory.';
+  'caller or, when a job derives it, the writer of the memory; its creator when it was approved.';
 
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''

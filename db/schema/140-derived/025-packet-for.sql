@@ -3,10 +3,19 @@
 
 create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
-language sql volatile set search_path = ''
-return coalesce(source_packet, ((public.save_memory(
-  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope
-)).memory).packet_id);
+language plpgsql volatile set search_path = '' as $$
+declare
+  saved public.save_result;
+begin
+  if source_packet is not null then
+    perform derived.refuse_withheld_source(source_packet);
+    return source_packet;
+  end if;
+  saved := public.save_memory(
+    content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope);
+  perform derived.refuse_withheld(saved.memory);
+  return (saved.memory).packet_id;
+end $$;
 comment on function derived.packet_for is 'The memory that something is to be derived from: source_packet or, if it is null, a '
   'new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 grant execute on function derived.packet_for to l9_agent, l9_admin;

@@ -21,10 +21,15 @@ begin
     new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
   end if;
   -- Else an agent could take the statement of an administrator away, or change what it rests on.
-  perform packets.claim_text(source.packet_id);
-  new.creator := coalesce(me.creator, 'job');
-  -- A row that a job derives is the word of the writer of the memory.
-  new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
+  if derived.is_being_approved(source.packet_id) then
+    new.creator := source.metadata ->> 'creator';
+    new.source := source.metadata ->> 'source';
+  else
+    perform packets.claim_text(source.packet_id);
+    new.creator := coalesce(me.creator, 'job');
+    -- A row that a job derives is the word of the writer of the memory.
+    new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
+  end if;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;

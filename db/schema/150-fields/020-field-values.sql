@@ -115,7 +115,9 @@ comment on function fields.tg_packet_store__index_fields is 'Writes the values o
 
 -- Most memories have a content and nothing else, and pay for one comparison.
 create trigger _610_index_fields after insert on public.packet_store
-  for each row when (new.envelope - 'content' <> '{}') execute function fields.tg_packet_store__index_fields();
-create trigger _610_index_fields_again after update of envelope on public.packet_store for each row
-  when (new.envelope - 'content' <> old.envelope - 'content')
+  for each row when (new.withheld_creator is null and new.envelope - 'content' <> '{}')
+  execute function fields.tg_packet_store__index_fields();
+create trigger _610_index_fields_again after update of envelope, review_state on public.packet_store for each row
+  when (new.withheld_creator is null
+    and (new.envelope - 'content' <> old.envelope - 'content' or old.withheld_creator is not null))
   execute function fields.tg_packet_store__index_fields();

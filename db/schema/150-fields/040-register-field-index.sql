@@ -42,7 +42,7 @@ begin
     p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
   from public.packet_store p
   cross join lateral fields.values_at(p.envelope, registered.field) v
-  where p.tenant_id = registered.tenant_id and p.envelope - 'content' <> '{}';
+  where p.tenant_id = registered.tenant_id and p.withheld_creator is null and p.envelope - 'content' <> '{}';
   perform audit.write_audit_of_tenant(registered.tenant_id, 'INSERT', 'field_indexes',
     details => jsonb_build_object('row', jsonb_build_object('field', registered.field)));
   return registered;

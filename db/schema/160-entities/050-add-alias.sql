@@ -14,7 +14,7 @@ begin
   if alias_name = entity_name then
     perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name', 'alias');
   end if;
-  memory := derived.lock_source_memory(add_alias_from.packet_id);
+  memory := derived.lock_source_memory(add_alias_from.packet_id, kind => 'fact');
   is_from_admin := derived.is_from_admin(memory);
   -- The rule below spans rows, so writers of one audience take turns.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory aliases %s',
@@ -70,14 +70,19 @@ returns public.entity_aliases
 language plpgsql volatile set search_path = '' as $$
 declare
   packet_id uuid := add_alias.source_packet;
+  saved public.save_result;
 begin
   perform identity.require_identity();
   perform entities.check_name(add_alias.alias, 'alias'), entities.check_name(add_alias.entity, 'entity');
   if packet_id is null then
-    packet_id := ((public.save_memory(
+    saved := public.save_memory(
       format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
-      add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+      add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact');
+    perform derived.refuse_withheld(saved.memory);
+    packet_id := (saved.memory).packet_id;
     perform derived.keep_alive(packet_id);
+  else
+    perform derived.refuse_withheld_source(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end $$;

@@ -89,7 +89,8 @@ comment on function events.fill_reasoning is 'Writes the trace row of a memory, 
 create function events.tg_packet_store__fill_columns() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
-  is_changed constant boolean := tg_op = 'INSERT' or new.packet_type <> old.packet_type or new.envelope <> old.envelope
+  is_changed constant boolean := tg_op = 'INSERT' or old.withheld_creator is not null
+    or new.packet_type <> old.packet_type or new.envelope <> old.envelope
     or new.metadata -> 'agent' is distinct from old.metadata -> 'agent';
 begin
   if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
@@ -104,7 +105,9 @@ comment on function events.tg_packet_store__fill_columns is 'Keeps the event or 
   'Definer: runs functions that callers may not.';
 
 create trigger _610_fill_columns after insert on public.packet_store
-  for each row when (new.packet_type in ('event', 'reasoning_trace')) execute function events.tg_packet_store__fill_columns();
+  for each row when (new.packet_type in ('event', 'reasoning_trace') and new.withheld_creator is null)
+  execute function events.tg_packet_store__fill_columns();
 create trigger _610_fill_columns_again after update on public.packet_store
-  for each row when (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace'))
+  for each row when (new.withheld_creator is null
+    and (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace')))
   execute function events.tg_packet_store__fill_columns();

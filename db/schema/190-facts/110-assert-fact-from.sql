@@ -67,7 +67,7 @@ create function facts.assert_fact_from(
   into_world boolean default false, valid_to timestamptz default null) returns public.knowledge_facts
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
+  source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id, kind => 'fact');
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
   -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;

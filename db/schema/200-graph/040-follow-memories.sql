@@ -1,16 +1,25 @@
 -- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
-create function graph.tg_packet_store__withdraw_relationships() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function graph.withdraw_relationships(packet_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   ids constant uuid[] := array(
-    select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
+    select distinct e.relationship_id from public.relationship_evidence e
+    where e.packet_id = withdraw_relationships.packet_id);
 begin
   if ids <> '{}' then
-    -- Done here because the foreign key would delete the evidence without recomputing shared relationships.
     perform graph.lock_relationships(ids);
-    delete from public.relationship_evidence e where e.packet_id = old.packet_id;
+    delete from public.relationship_evidence e where e.packet_id = withdraw_relationships.packet_id;
     perform graph.recompute_relationships(ids);
   end if;
+end $$;
+comment on function graph.withdraw_relationships is 'Deletes the evidence of a memory and recomputes its relationships. Not '
+  'executable by callers.';
+
+-- Done here because the foreign key would delete the evidence without recomputing shared relationships.
+create function graph.tg_packet_store__withdraw_relationships() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  perform graph.withdraw_relationships(old.packet_id);
   return old;
 end $$;
 comment on function graph.tg_packet_store__withdraw_relationships is 'Deletes the evidence of a memory that is about to be '

@@ -18,7 +18,7 @@ begin
     perform identity.raise_error('L9VAL', 'target: must be another entity than source', 'target');
   end if;
   perform identity.check_bytes(extractor, 200, 'extracted_by');
-  source := derived.lock_source_memory(relate_from.packet_id);
+  source := derived.lock_source_memory(relate_from.packet_id, kind => 'fact');
 
   -- The upsert locks an existing row, so concurrent statements of one triple are counted one after the other.
   insert into public.entity_relationships as r (
@@ -62,6 +62,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   type_name constant text := graph.check_relationship_type(relate.type);
   packet_id uuid := relate.source_packet;
+  saved public.save_result;
 begin
   perform identity.require_identity();
   perform entities.check_name(relate.source, 'source'), entities.check_name(relate.target, 'target');
@@ -71,16 +72,25 @@ begin
       'target');
   end if;
   if packet_id is null then
-    packet_id := ((public.save_memory(
+    saved := public.save_memory(
       format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
-      relate.scope, relate.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+      relate.scope, relate.project_id, branch => '*', kind => 'fact',
+      envelope => derived.on_approval('fact', coalesce(relate.scope, 'developer'),
+        packets.project_or_default(relate.project_id, coalesce(relate.scope, 'developer')), 'relate', jsonb_build_object(
+          'source', relate.source, 'type', relate.type, 'target', relate.target, 'confidence', relate.confidence)));
+    packet_id := (saved.memory).packet_id;
+    if packets.is_withheld((saved.memory).review_state) then
+      return null; -- There is none before an approval.
+    end if;
     perform derived.keep_alive(packet_id);
+  else
+    perform derived.refuse_withheld_source(packet_id);
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end $$;
-comment on function public.relate is 'States that source is related to target, such as relate(''billing'', ''depends_on'', '
-  '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
-  'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
-  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.relate is 'States that source is related to target: relate(''billing'', ''depends_on'', '
+  '''postgres''). Stating it again counts a mention; each further agent raises its confidence. source_packet: the memory that '
+  'states it and decides where it is visible; left out, one of kind fact is saved in scope and project_id; the answer is null '
+  'while that waits for a review. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;

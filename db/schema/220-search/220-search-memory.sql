@@ -8,8 +8,9 @@ create function public.search_memory(
   threshold real default null, query_vector extensions.vector default null, model text default null, packet_id uuid default null,
   as_of timestamptz default null, explain boolean default false, max_tokens integer default null, speaker text default null,
   language text default null, min_relevance real default null, "where" jsonb default null, branch text default null,
-  include_archived boolean default false, retry_for text[] default '{}') returns public.search_result
-language plpgsql volatile set search_path = pg_catalog, extensions as $$
+  include_archived boolean default false, retry_for text[] default '{}', include_pending boolean default false)
+returns public.search_result
+language plpgsql volatile set search_path = pg_catalog, extensions set l9.withheld = 'none' as $$
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -18,6 +19,9 @@ declare
   matches record;
   ranked search.ranked_hits;
 begin
+  if include_pending then
+    perform set_config('l9.withheld', 'pending', true); -- Until the end of this function.
+  end if;
   if search.is_stale(search_memory.query_vector, search_memory.model, search_memory.retry_for) then
     return row('{}', '{"retry": "model"}')::public.search_result;
   end if;
@@ -34,7 +38,7 @@ begin
       'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds),
       'tags', to_jsonb(tags), 'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
-      'include_archived', nullif(include_archived, false))),
+      'include_archived', nullif(include_archived, false), 'include_pending', nullif(include_pending, false))),
     scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain,
     language, min_relevance, branch);
   field_conditions := search.packet_conditions(
@@ -92,7 +96,7 @@ begin
   return search.close_search(request, ranked);
 end $$;
 comment on function public.search_memory is 'Finds memories that the caller may read, best first: by words, by meaning '
-  '(query_vector, made by model; else a hybrid search is a lexical one), by both or by relations (graph). Without a query: those '
-  'like packet_id, or the newest. k: 1 to 100. project_id, branch: also those without one. max_tokens: from 500. retry_for: see '
-  'searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  '(query_vector, made by model; else a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
+  'those like packet_id, or the newest. k: 1 to 100. max_tokens: from 500. include_pending: also what waits for a review. '
+  'retry_for: see searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;

@@ -6,8 +6,8 @@ create function public.memory_find(
   scopes text[] default null, k integer default 10, mode text default 'auto', "where" jsonb default null,
   since timestamptz default null, until timestamptz default null, max_tokens integer default null, explain boolean default false,
   query_vector extensions.vector default null, model text default null, include_archived boolean default false,
-  retry_for text[] default '{}') returns public.find_result
-language plpgsql volatile set search_path = '' as $$
+  retry_for text[] default '{}', include_pending boolean default false) returns public.find_result
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
@@ -23,6 +23,9 @@ declare
   found find.candidates;
   ranked find.ranked;
 begin
+  if include_pending then
+    perform set_config('l9.withheld', 'pending', true); -- Until the end of this function.
+  end if;
   if mode is null or mode not in ('auto', 'fast', 'deep') then
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
   end if;

@@ -108,7 +108,7 @@ create function world_model.write_world_update(source_packet uuid, insight jsonb
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  source public.packet_store := derived.lock_source_memory(source_packet);
+  source public.packet_store := derived.lock_source_memory(source_packet, kind => 'insight');
   checked jsonb := world_model.check_insight(insight);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
   applied public.world_model_updates;

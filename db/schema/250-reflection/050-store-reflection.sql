@@ -1,7 +1,8 @@
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
-comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
+comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already; pending if it '
+  'waits for a review: then it has no id yet.';
 comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
 -- An insert that meets an existing row changes nothing in it but locks it; then the attestation is added, and
@@ -11,7 +12,9 @@ create function reflection.store_reflection(
 returns public.reflect_result
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  source public.packet_store := derived.lock_source_memory(store_reflection.packet_id);
+  source public.packet_store := derived.lock_source_memory(
+    store_reflection.packet_id, kind => 'reflection', says_nothing_new => exists (
+      select from public.reflection_store r where r.source_packet = store_reflection.packet_id));
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);

@@ -34,6 +34,36 @@ comment on function reflection.find_reflection is 'The memory of a reflection wi
   'of an agent is another one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls '
   'don''t save a reflection twice.';
 
+create function reflection.held_lesson(memory public.packet_store, type text, context text, entities text[],
+  confidence double precision, priority text) returns public.reflect_result
+language plpgsql stable set search_path = '' as $$
+declare
+  held public.reflect_result;
+  lesson public.reflection_store;
+begin
+  lesson.source_packet := (memory).packet_id;
+  lesson.reflection_type := type;
+  lesson.context := nullif(btrim(context), '');
+  lesson.entities := coalesce(entities, '{}');
+  lesson.confidence := confidence;
+  lesson.priority := priority;
+  lesson.times_seen := 0;
+  lesson.agent_count := 0;
+  lesson.source_agent := (memory).metadata ->> 'agent';
+  lesson.creator := (memory).metadata ->> 'creator';
+  lesson.source := (memory).metadata ->> 'source';
+  lesson.scope := (memory).scope;
+  lesson.project_id := (memory).project_id;
+  lesson.ttl := (memory).ttl;
+  lesson.created_at := (memory).created_at;
+  lesson.last_seen := (memory).created_at;
+  held.status := 'pending';
+  held.reflection := lesson;
+  return held;
+end $$;
+comment on function reflection.held_lesson is 'The answer for a lesson that waits for a review: without an id, because there is '
+  'none yet.';
+
 -- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
 -- store_reflection(). The lock of the task comes before that of the audience.
 create function public.reflect(content text, type text default 'lesson', context text default null, entities text[] default '{}',
@@ -49,6 +79,7 @@ declare
   wanted_priority text := coalesce(reflect.priority, reflection.default_priority());
   wanted_confidence double precision := coalesce(reflect.confidence, reflection.default_confidence());
   lesson_packet uuid;
+  lesson public.packet_store;
   saved public.reflect_result;
   refused_field text;
   refused_message text;
@@ -67,10 +98,13 @@ begin
     reflect.content, wanted_type, target_scope, reflect.project_id, target_branch, reflect.content_vector, reflect.model);
   if lesson_packet is null then
     begin
-      lesson_packet := (public.save_memory(
+      lesson := (public.save_memory(
         reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'),
         kind => 'reflection', tags => reflect.tags, thread_id => reflect.thread_id, parent_ids => reflect.learned_from,
-        ttl => reflect.expires_at, importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
+        ttl => reflect.expires_at, importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real,
+        envelope => derived.on_approval('reflection', target_scope, reflect.project_id, 'reflect', jsonb_build_object(
+          'type', wanted_type, 'context', reflect.context, 'entities', reflect.entities, 'confidence', wanted_confidence,
+          'priority', wanted_priority, 'task_id', reflect.task_id)))).memory;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
       get stacked diagnostics refused_field = column_name, refused_message = message_text;
       if refused_field <> 'parent_ids' then
@@ -79,6 +113,10 @@ begin
       -- Callers of this function know parent_ids as learned_from.
       perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
     end;
+    if packets.is_withheld(lesson.review_state) then
+      return reflection.held_lesson(lesson, wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
+    end if;
+    lesson_packet := lesson.packet_id;
   else
     -- Extend the expiry to the later one, if the policies let the caller change this memory.
     update public.packet_store p set ttl = reflect.expires_at
@@ -95,7 +133,7 @@ comment on function public.reflect is 'Saves a reflection as a memory of kind re
   'nearly the same text in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, '
   'pattern, failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the caller '
   'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
+grant execute on function reflection.find_reflection, reflection.held_lesson, public.reflect to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store) returns jsonb
 language sql

@@ -19,7 +19,7 @@ create function public.recall_lessons(
   priority text default null, k integer default 10, scopes text[] default null, project_id text default null,
   max_tokens integer default null, min_relevance real default null, query_vector extensions.vector default null,
   model text default null, branch text default null, retry_for text[] default '{}') returns public.recall_result
-language plpgsql volatile set search_path = '' as $$
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;

@@ -13,6 +13,7 @@ declare
   target_branch text;
   task public.task_reflections;
   packet_id uuid;
+  saved public.save_result;
   content text;
   lesson record;
   known_lesson uuid;
@@ -59,9 +60,11 @@ begin
     -- Raises L9OWN if another agent wrote the memory.
     perform public.update_memory(packet_id, content => content);
   else
-    packet_id := (public.save_memory(
+    saved := public.save_memory(
       content, scope => target_scope, project_id => reflect_on_task.project_id,
-      branch => coalesce(target_branch, '*'), kind => 'task_reflection')).memory.packet_id;
+      branch => coalesce(target_branch, '*'), kind => 'task_reflection');
+    perform derived.refuse_withheld(saved.memory);
+    packet_id := (saved.memory).packet_id;
   end if;
   task := reflection.store_task_reflection(
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -79,6 +82,8 @@ begin
     saved_lesson := (public.reflect(
       lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
       branch => coalesce(target_branch, '*'), learned_from => array[packet_id])).reflection;
+    -- One that waits for a review is no lesson of the task yet.
+    continue when saved_lesson.reflection_id is null;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;

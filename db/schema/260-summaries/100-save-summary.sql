@@ -19,7 +19,7 @@ declare
   wanted_confidence double precision := coalesce(save_summary.confidence, 0.8);
   audience summaries.summary_audience;
   former_packet uuid;
-  packet_id uuid;
+  saved public.save_result;
 begin
   perform summaries.check_summary(
     save_summary.scope_type, save_summary.scope_value, summary_text, save_summary.key_facts, save_summary.key_entities,
@@ -56,12 +56,13 @@ begin
     end if;
   end if;
 
-  packet_id := (public.save_memory(
+  saved := public.save_memory(
     summaries.summary_heading(save_summary.scope_type, save_summary.scope_value) || e'\n' || summary_text,
     scope => audience.scope, project_id => audience.project_id, branch => coalesce(audience.branch, '*'), kind => 'summary',
-    ttl => audience.ttl, parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
+    ttl => audience.ttl, parent_ids => summaries.newest_sources(source_packet_ids));
+  perform derived.refuse_withheld(saved.memory);
   return summaries.store_summary_row(
-    packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
+    (saved.memory).packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
     save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
 end $$;
 comment on function public.save_summary is 'Saves the summary of a subject as a memory and replaces the existing one; agents '

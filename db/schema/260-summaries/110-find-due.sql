@@ -28,7 +28,7 @@ comment on function summaries.summary_subjects is 'The subjects whose summaries 
 -- those with a reason to write it. Without a caller all audiences are grouped.
 create function summaries.find_due(me identity.identity, target_tenant uuid, types text[], only_value text, only_project text,
   min_packets integer, max_sources integer, k integer) returns setof summaries.due_for_audience
-language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 as $$
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set l9.withheld = 'none' as $$
 declare
   -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
   -- the call names their thread or project.

@@ -54,7 +54,8 @@ begin
   insert into extraction.pending_extractions (packet_id)
   select n.packet_id
   from new_rows n join public.extraction_settings s on s.tenant_id = n.tenant_id
-  where extraction.is_wanted(s, n.packet_type, n.scope, n.ttl) order by n.packet_id on conflict do nothing;
+  where n.withheld_creator is null and extraction.is_wanted(s, n.packet_type, n.scope, n.ttl)
+  order by n.packet_id on conflict do nothing;
   return null;
 end $$;
 comment on function extraction.tg_packet_store__enqueue_extraction is 'Adds new memories to the queue if their tenant wants them '

@@ -20,7 +20,7 @@ comment on function extraction.withdraw_extracted_relationships is 'Deletes the 
 create function extraction.tg_packet_store__extraction_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
-  has_new_text constant boolean := new.content_hash <> old.content_hash;
+  has_new_text constant boolean := new.content_hash <> old.content_hash or old.withheld_creator is not null;
 begin
   if has_new_text then
     -- The extraction of the old text no longer holds, even if the new text is not read.
@@ -41,7 +41,7 @@ comment on function extraction.tg_packet_store__extraction_follow is 'Deletes wh
 -- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
-  when (
-    new.content_hash is distinct from old.content_hash
-    or (new.scope, new.packet_type) is distinct from (old.scope, old.packet_type))
+  when (new.withheld_creator is null and (
+    new.content_hash is distinct from old.content_hash or old.withheld_creator is not null
+    or (new.scope, new.packet_type) is distinct from (old.scope, old.packet_type)))
   execute function extraction.tg_packet_store__extraction_follow();

@@ -177,6 +177,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
   pointer constant text := archive.pointer_of(content_hash);
+  saved public.save_result;
   packet_id uuid;
   stored public.session_archives;
   succession archive.succession;
@@ -190,13 +191,15 @@ begin
     if blob is not null then
       perform archive.put_archive_blob(archive_id, content_hash, blob);
     end if;
-    packet_id := ((public.save_memory(
+    saved := public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
         format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
       scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags,
       session_id => prepared.session_key, "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
       envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool',
-        prepared.source_tool))).memory).packet_id;
+        prepared.source_tool));
+    perform derived.refuse_withheld(saved.memory);
+    packet_id := (saved.memory).packet_id;
     stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key,
       fingerprints[1]);
     succession := archive.succeed(archive_id);

@@ -29,7 +29,8 @@ end $$;
 comment on function views.is_refreshing_views is 'True while refresh_memory_views() runs in this transaction. During that time '
   'policies show all rows to the owner, as whom it runs. Definer: reads the table of refreshes, which only that procedure '
   'writes.';
-create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
+create policy definer_refresh on public.packet_store for select to l9_owner
+  using (withheld_creator is null and (select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.entity_relationships for select to l9_owner using ((select views.is_refreshing_views()));

@@ -19,7 +19,7 @@ comment on column public.trace_step.session_id is 'The session of the memory.';
 -- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
 -- order is that of writing over all tables.
 create function public.trace_of(trace_id text, max_rows integer default 1000) returns setof public.trace_step
-language plpgsql volatile set search_path = '' as $$
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   steps public.trace_step[];
 begin

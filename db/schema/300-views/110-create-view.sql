@@ -40,7 +40,8 @@ begin
   end loop;
   execute format(
     $sql$create view public.%I with (security_invoker = true) as
-      select p.packet_id, %s, %s from public.packet_store p where p.packet_type = %L$sql$,
+      select p.packet_id, %s, %s from public.packet_store p
+      where p.packet_type = %L and p.withheld_creator is null$sql$,
     view_name, array_to_string(columns, ', '), (select string_agg('p.' || c, ', ') from unnest(common[2:]) as c), kind);
 
   execute format('comment on view public.%I is %L', view_name, format(

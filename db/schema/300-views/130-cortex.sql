@@ -34,7 +34,8 @@ begin
     $sql$create view cortex.%I with (security_invoker = true) as
       select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at,
         p.created_at, p.updated_at
-      from public.packet_store p where p.packet_type = %L$sql$, older_name, array_to_string(columns, ', '), kind);
+      from public.packet_store p where p.packet_type = %L and p.withheld_creator is null$sql$,
+    older_name, array_to_string(columns, ', '), kind);
   execute format('comment on view cortex.%I is %L', older_name, format(
     'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.',
     kind, older_name, kinds.view_name(kind)));

@@ -109,7 +109,7 @@ describe('the creator and source of a memory', () => {
         insert into public.packet_store (envelope, project_id, metadata) values (jsonb_build_object('content', $1::text), 'l9', $2)
         on conflict (identity_hash, tenant_id, scope, project_id, branch, packet_type, org_id, user_id,
           (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
-          (case when packet_type = 'message' then speaker end))
+          (case when packet_type = 'message' then speaker end), withheld_creator)
         do update set metadata = excluded.metadata, tags = '{upserted}'`;
       await db.sql('C', upsert, [content, forged]);
       expect((await rowOf(own)).tags).toStrictEqual(['upserted']);

@@ -37,6 +37,9 @@ export interface Identity {
 export const clientOf = ({ caller, tenantId, userId, keyId }: Identity): string =>
   [caller, tenantId, userId ?? '', keyId ?? ''].join('\n');
 
+/** Whether the caller decides about memories that wait for a review. The database checks it, too. */
+export const isReviewer = ({ role }: Identity): boolean => role === 'l9_admin';
+
 const STATEMENT_TIMEOUT = '30s';
 
 /** The settings of a transaction on behalf of this caller, running this tool. */

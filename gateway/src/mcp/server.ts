@@ -3,11 +3,12 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { CallToolRequestSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import type { Identity } from '../auth/identity.ts';
+import { type Identity, isReviewer } from '../auth/identity.ts';
 import { KnownError, mcpText, type PublicError } from '../base/errors.ts';
 import { shownName } from '../input/echo.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { type AnyOperation, requireToolSet, type ToolSet } from '../operations/operation.ts';
+import { RECALLED, recalled } from '../operations/recalled.ts';
 import { createIntroduction } from './introduction.ts';
 import { todaysCall } from './older-calls.ts';
 import { listTools, operationOf } from './tools.ts';
@@ -17,7 +18,7 @@ const failure = (error: PublicError): CallToolResult => ({
   content: [
     { type: 'text', text: mcpText(error) },
     // Not as structured content, which would have to be as the schema of the tool says.
-    ...(error.current ? [{ type: 'text' as const, text: JSON.stringify({ current: error.current }) }] : []),
+    ...(error.current ? [{ type: 'text' as const, text: `${RECALLED}\n${recalled({ current: error.current })}` }] : []),
     ...(error.findings ? [{ type: 'text' as const, text: JSON.stringify({ findings: error.findings }) }] : []),
   ],
 });
@@ -55,7 +56,7 @@ export function createMcpServer(
   asked: readonly ToolSet[] | null,
   { execute, refuse }: McpDependencies,
 ): Server {
-  const server = createIntroduction(() => listTools(identity.toolSets, asked));
+  const server = createIntroduction(() => listTools(identity.toolSets, asked, isReviewer(identity)));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
     const operation = operationOf(params.name);
     if (!operation) {

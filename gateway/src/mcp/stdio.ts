@@ -36,7 +36,7 @@ export async function mcp(
   try {
     config = loadConfig(env);
     keys = keysOf(config, caller);
-    listed = toolsOf(tools);
+    listed = toolsOf(tools, caller);
   } catch (error) {
     say(error instanceof ConfigError ? error.message : `cannot read the keys: ${(error as Error).message}`);
     return 1;
@@ -51,8 +51,8 @@ export async function mcp(
       wasListed = true;
       return listed;
     },
-    // Only the server knows whether another key than those of this home folder is cut down to some sets.
-    { listChanged: caller === undefined },
+    // Only the server knows whether another key than these is cut down to some sets, or is a reviewer's.
+    { listChanged: caller !== 'L' && caller !== 'C' },
   );
   const onTools = (ofServer: Tool[]) => {
     if (isDeepStrictEqual(ofServer, listed)) return;
@@ -123,9 +123,9 @@ const headersOf = (place: Place): Record<string, string> =>
   );
 
 /** The tools that the server lists for a key of this home folder. Such a key is not limited to some sets. */
-function toolsOf(asked: string): Tool[] {
+function toolsOf(asked: string, caller: string | undefined): Tool[] {
   try {
-    return listTools(null, parseToolSets(asked));
+    return listTools(null, parseToolSets(asked), caller === 'L');
   } catch (error) {
     throw new ConfigError(`--${(error as Error).message}`);
   }

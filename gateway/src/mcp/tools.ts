@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { operations } from '../operations/index.ts';
 import { builtInKinds } from '../operations/kind-fields.ts';
 import type { AnyOperation, ToolSet } from '../operations/operation.ts';
+import { RECALLS } from '../operations/recalled.ts';
 import { dataSchema } from './kind-schemas.ts';
 import { leanInput, leanOutput, type Schema } from './lean-schema.ts';
 import { todaysCall } from './older-calls.ts';
@@ -26,12 +27,16 @@ function withKinds(tool: Tool): Tool {
   } as Tool;
 }
 
+/** Writes of the set core say it in their answers only, because models read that list on every turn. */
+export const tellsThatItRecalls = ({ recalls, isReadOnly, toolSet }: AnyOperation) =>
+  recalls !== undefined && (isReadOnly || toolSet !== 'core');
+
 const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((operation) => ({
   toolSet: operation.toolSet,
   tool: withKinds({
     name: operation.name,
     title: operation.title,
-    description: operation.description,
+    description: tellsThatItRecalls(operation) ? `${operation.description} ${RECALLS}` : operation.description,
     inputSchema: leanInput(operation.input),
     outputSchema: leanOutput(operation.output, inferred(operation)),
     // A tool that only reads is neither destructive nor is it worth saying that it can be repeated.
@@ -71,10 +76,18 @@ function saidOnce(listed: readonly Tool[]): Tool[] {
   });
 }
 
-/** The tools of the sets asked for, as far as the key allows. By default those of its key, or else of the set core. */
-export const listTools = (allowed: readonly string[] | null, asked: readonly ToolSet[] | null): Tool[] =>
+/**
+ * The tools of the sets asked for, as far as the key allows. By default those of its key, or else of the set core. What reviewers do
+ * is listed for nobody else.
+ */
+export const listTools = (
+  allowed: readonly string[] | null,
+  asked: readonly ToolSet[] | null,
+  isReviewer: boolean,
+): Tool[] =>
   saidOnce(
     tools
+      .filter(({ toolSet }) => toolSet !== 'review' || isReviewer)
       .filter(({ toolSet }) => allowed?.includes(toolSet) ?? true)
       .filter(({ toolSet }) => asked?.includes(toolSet) ?? (allowed !== null || toolSet === 'core'))
       .map(({ tool }) => tool),

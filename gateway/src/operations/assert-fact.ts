@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fraction, object, oneLine, time, uuid } from './fields.ts';
 import { graphqlTypes } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { recalled } from './recalled.ts';
 import { type Reader, signed, writer } from './standing.ts';
 
 export const factValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.unknown()), object], {
@@ -10,7 +11,7 @@ export const factValue = z.union([z.string(), z.number(), z.boolean(), z.array(z
 
 export const fact = z
   .object({
-    fact_id: z.string(),
+    fact_id: z.string().nullable().describe('Null: it waits for a review.'),
     subject: z.string(),
     predicate: z.string(),
     object: z.unknown(),
@@ -47,9 +48,10 @@ export const withJsonObject = <Input extends { object?: unknown }>({ object, ...
 export const formatFact = (row: z.output<typeof fact>, reader: Reader) => {
   const { subject, predicate, object, confidence, valid_to, retracted_at, superseding_packet } = row;
   const value = typeof object === 'string' ? object : JSON.stringify(object);
+  const stated = recalled(oneLine(`${subject} ${predicate}: ${value}`));
   const successor = superseding_packet ? `, superseded by ${superseding_packet}` : '';
   const end = retracted_at ? ', retracted' : valid_to ? `, until ${valid_to}${successor}` : '';
-  return signed(oneLine(`${subject} ${predicate}: ${value} (${confidence.toFixed(2)}${end})`), [row], reader);
+  return signed(`${stated} (${confidence.toFixed(2)}${end})`, [row], reader);
 };
 
 export const assertFact = defineOperation({
@@ -80,5 +82,6 @@ export const assertFact = defineOperation({
   output: z.object({ fact }),
   inferredProject: ({ source_packet }) => (source_packet ? null : 'owns'),
   run: (client, input) => call(client, `${factAsJson} as fact`, 'assert_fact', withJsonObject(input)),
-  summarize: ({ fact }, reader) => `Noted: ${formatFact(fact, reader)}.`,
+  summarize: ({ fact }, reader) =>
+    `${fact.fact_id === null ? 'Waits for a review' : 'Noted'}: ${formatFact(fact, reader)}.`,
 });

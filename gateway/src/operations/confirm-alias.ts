@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { uuid } from './fields.ts';
 import { uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { recalled } from './recalled.ts';
 
 export const confirmAlias = defineOperation({
   name: 'confirm_alias',
@@ -20,5 +21,7 @@ export const confirmAlias = defineOperation({
   audit: 'UPDATE',
   run: (client, input) =>
     call(client, 'r.alias_id, r.alias, r.entity, r.creator, r.agent as confirmed_by', 'confirm_alias', input),
-  summarize: ({ alias, entity }) => `${alias} is another name of ${entity}, for everyone who can read the alias.`,
+  recalls: () => true,
+  summarize: ({ alias, entity }) =>
+    `${recalled(alias)} is another name of ${recalled(entity)}, for everyone who can read the alias.`,
 });

@@ -22,6 +22,7 @@ import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts'
 import { type AnyOperation, type Embedding, type Operation, RETRIES, type Retry } from './operation.ts';
 import { readInput } from './read-input.ts';
 import { createReaders } from './readers.ts';
+import { RECALLED } from './recalled.ts';
 import { checkStorable } from './storable.ts';
 
 /** How long a save may wait for the list of similar memories. */
@@ -174,7 +175,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
           complete: () => {
             answer ??= complete(operation, settings, embedding, output, log).then(async (whole) => ({
               output: whole,
-              summary: operation.summarize(whole, await readerOf(identity, settings)),
+              summary: `${operation.recalls?.(whole) ? `${RECALLED}\n` : ''}${operation.summarize(whole, await readerOf(identity, settings))}`,
             }));
             return answer;
           },

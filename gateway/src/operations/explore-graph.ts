@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { counted, fraction, oneLine, whole } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { recalled } from './recalled.ts';
 import { signed, writer } from './standing.ts';
 
 const step = z
@@ -41,7 +42,9 @@ export const aliases = z.array(alias).describe('The aliases that were applied, a
 export const aliasLine = (applied: z.output<typeof aliases>) =>
   applied.length === 0
     ? []
-    : [`By aliases: ${applied.map((one) => `${one.alias} = ${one.entity} (${one.creator})`).join(', ')}.`];
+    : [
+        `By aliases: ${applied.map((one) => `${recalled(one.alias)} = ${recalled(one.entity)} (${one.creator})`).join(', ')}.`,
+      ];
 
 const exploration = z
   .object({
@@ -82,13 +85,14 @@ export const exploreGraph = defineOperation({
     );
     return row.exploration;
   },
+  recalls: ({ paths }) => paths.length > 0,
   summarize: ({ entity, paths, is_truncated, aliases }, reader) => {
-    if (paths.length === 0) return `Nothing is known to be related to ${entity}, among what you may read.`;
+    if (paths.length === 0) return `Nothing is known to be related to ${recalled(entity)}, among what you may read.`;
     const lines = paths.map(
       ({ steps, confidence }) =>
-        `${confidence.toFixed(2)} ${signed(oneLine(`${entity}${steps.map(arrow).join('')}`), steps, reader)}`,
+        `${confidence.toFixed(2)} ${signed(recalled(oneLine(`${entity}${steps.map(arrow).join('')}`)), steps, reader)}`,
     );
     const more = is_truncated ? ', and there are more' : '';
-    return `${counted(paths.length, 'entity', 'entities')} reached from ${entity}${more}.\n${[...aliasLine(aliases), ...lines].join('\n')}`;
+    return `${counted(paths.length, 'entity', 'entities')} reached from ${recalled(entity)}${more}.\n${[...aliasLine(aliases), ...lines].join('\n')}`;
   },
 });

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { toVectorLiteral } from '../embeddings/index.ts';
 import { graphqlTypes, timeText } from './graphql-types.ts';
 import type { EmbeddedText } from './operation.ts';
-import { superseded, textCreator } from './standing.ts';
+import { review, superseded, textCreator } from './standing.ts';
 import { time, until } from './times.ts';
 
 export const object = z.record(z.string(), z.unknown());
@@ -110,6 +110,8 @@ export const memory = z
     archived_at: z.string().nullable(),
     ...textCreator,
     ...superseded,
+    ...review,
+    review_reason: z.string().nullish().describe('Why it was approved or rejected.'),
     timestamp: z.string().describe('When it happened.'),
     created_at: z.string().describe('When it was saved.'),
     updated_at: z.string().describe('When it was last changed: its version. Pass it as expected_version.'),

@@ -36,6 +36,7 @@ export const findFacts = defineOperation({
       'find_facts',
       { subject, ...withJsonObject(input) },
     ),
+  recalls: ({ facts }) => facts.length > 0,
   summarize: ({ facts, aliases }, reader) =>
     facts.length === 0
       ? 'No such fact is known among those you may read.'

@@ -33,5 +33,6 @@ export const getDocument = defineOperation({
   isReadOnly: true,
   run: (client, input) =>
     call(client, 'standing.memory_json(r.memory) as memory, r.body_md, r.sections', 'get_document', input),
+  recalls: () => true,
   summarize: ({ memory, body_md }, reader) => headed(body_md, memory.packet_id, standingOf(memory), reader),
 });

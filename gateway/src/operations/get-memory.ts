@@ -13,5 +13,6 @@ export const getMemory = defineOperation({
   isReadOnly: true,
   graphql: { unwrap: 'memory' },
   run: (client, input) => call(client, 'standing.memory_json(r) as memory', 'get_memory', input),
+  recalls: () => true,
   summarize: ({ memory }, reader) => headed(memory.content, memory.packet_id, standingOf(memory), reader),
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { MAX_INTEGER, object, oneLine, uuid, whole } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { recalled } from './recalled.ts';
 import { byline, type Reader, signed, writer } from './standing.ts';
 import { worldProject, worldScope } from './update-world-model.ts';
 
@@ -33,13 +34,13 @@ const world = z
 
 function lineOf(row: z.output<typeof entity>, reader: Reader): string {
   const { entity_id, entity_type, attributes, set_by } = row;
-  const line = `${oneLine(entity_id)} (${entity_type}): ${JSON.stringify(attributes)}`;
+  const line = `${recalled(oneLine(entity_id))} (${recalled(entity_type)}): ${recalled(attributes)}`;
   const setters = Object.entries(set_by);
   const writers = new Set(setters.map(([, setter]) => byline(setter, reader)));
   if (writers.size <= 1) return signed(line, setters.length > 0 ? [setters[0]![1]] : [row], reader);
   const named = setters.flatMap(([key, setter]) => {
     const by = byline(setter, reader);
-    return by ? [`${JSON.stringify(key)}${by}`] : [];
+    return by ? [`${recalled(key)}${by}`] : [];
   });
   return `[${named.join(', ')}] ${line}`;
 }
@@ -65,6 +66,7 @@ export const getWorldModel = defineOperation({
     const row = await call<{ world: z.output<typeof world> }>(client, 'to_jsonb(r) as world', 'get_world_model', input);
     return row.world;
   },
+  recalls: ({ entities }) => entities.length > 0,
   summarize: ({ version, entities, entity_count }, reader) => {
     const left = entity_count - entities.length;
     const lines = entities.map((it) => lineOf(it, reader));

@@ -1,4 +1,5 @@
 // Everything that callers can do, in the order in which MCP lists it.
+import { approveMemory } from './approve-memory.ts';
 import { assertFact } from './assert-fact.ts';
 import { confirmAlias } from './confirm-alias.ts';
 import { deleteExpiredMemories } from './delete-expired-memories.ts';
@@ -12,17 +13,21 @@ import { getMemoryStats } from './get-memory-stats.ts';
 import { getWorldModel } from './get-world-model.ts';
 import { memoryFind } from './memory-find.ts';
 import { memoryStore } from './memory-store.ts';
+import { mergeMemories } from './merge-memories.ts';
 import type { AnyOperation } from './operation.ts';
 import { queryCascadeMemories } from './query-cascade-memories.ts';
 import { recallLessons } from './recall-lessons.ts';
 import { recordFeedback } from './record-feedback.ts';
 import { reflect } from './reflect.ts';
+import { rejectMemory } from './reject-memory.ts';
 import { retrieveSessionFromCascade } from './retrieve-session-from-cascade.ts';
+import { reviewQueue } from './review-queue.ts';
 import { rotateArchiveKeys } from './rotate-archive-keys.ts';
 import { saveMemory } from './save-memory.ts';
 import { searchMemory } from './search-memory.ts';
 import { storeSessionToCascade } from './store-session-to-cascade.ts';
 import { summarize } from './summarize.ts';
+import { undoReview } from './undo-review.ts';
 import { updateMemory } from './update-memory.ts';
 import { updateWorldModel } from './update-world-model.ts';
 import { verifyArchives } from './verify-archives.ts';
@@ -54,4 +59,9 @@ export const operations: readonly AnyOperation[] = [
   verifyArchives,
   rotateArchiveKeys,
   estimateStorageCost,
+  reviewQueue,
+  approveMemory,
+  rejectMemory,
+  mergeMemories,
+  undoReview,
 ];

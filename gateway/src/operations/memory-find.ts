@@ -17,6 +17,7 @@ import {
 } from './fields.ts';
 import { graphqlTypes, memoryRelation } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText, retryOf } from './operation.ts';
+import { recalled } from './recalled.ts';
 import { type AsStored, label, standing, withStanding } from './standing.ts';
 
 const hit = z
@@ -56,7 +57,7 @@ const suggestion = z
 
 function suggest({ reason, value, hits }: z.infer<typeof suggestion>): string {
   const change =
-    reason === 'archived' ? 'include_archived' : `${reason === 'spelling' ? 'the query' : reason} "${value}"`;
+    reason === 'archived' ? 'include_archived' : `${reason === 'spelling' ? 'the query' : reason} ${recalled(value)}`;
   return `Try ${change}: it finds ${hits}.`;
 }
 
@@ -118,6 +119,7 @@ export const memoryFind = defineOperation({
       .describe('fast: words only; deep: all.'),
     where: where.nullish(),
     include_archived: z.boolean().nullish(),
+    include_pending: z.boolean().nullish().describe('Also your own that wait for a review.'),
     since: time.nullish().describe('Happened at or after this time.'),
     until: until.nullish().describe('Happened before this time.'),
     max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens.'),
@@ -149,6 +151,7 @@ export const memoryFind = defineOperation({
     );
     return { hits: hits.map(withStanding), ...others };
   },
+  recalls: ({ hits, suggestions }) => hits.length + suggestions.length > 0,
   summarize: ({ hits, suggestions, searched }, reader) => {
     const where = `searched ${searched.scopes.join(', ') || 'no scope'} (${searched.route_used})`;
     const notices = [
@@ -161,7 +164,7 @@ export const memoryFind = defineOperation({
     if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
     const lines = hits.map(
       ({ packet_id, kind, title, confidence, snippet, ...hit }, index) =>
-        `${index + 1}. ${label(packet_id, hit, reader)} ${kind}${confidence === null ? '' : ` ${confidence.toFixed(2)}`}: ${oneLine(title ?? snippet)}`,
+        `${index + 1}. ${label(packet_id, hit, reader)} ${kind}${confidence === null ? '' : ` ${confidence.toFixed(2)}`}: ${recalled(oneLine(title ?? snippet))}`,
     );
     return `${counted(hits.length, 'memory', 'memories')}, ${where}.${notice}\n${lines.join('\n')}`;
   },

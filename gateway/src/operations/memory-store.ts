@@ -220,6 +220,7 @@ export const memoryStore = defineLongOperation({
         })),
     };
   },
+  recalls: ({ errors }) => errors.some(({ current }) => current),
   summarize: ({ stored, errors }) => {
     const count = (status: string) => stored.filter((it) => it.status === status).length;
     const done = `Stored ${stored.length}: ${count('inserted')} new, ${count('updated')} updated, ${count('skipped_dedupe')} known already.`;

@@ -32,7 +32,7 @@ export interface Services {
 }
 
 /** The sets that the tools of MCP are listed by, and that a key can be cut down to. identity.tool_sets() names the same. */
-export const toolSets = ['core', 'knowledge', 'archive', 'admin'] as const;
+export const toolSets = ['core', 'knowledge', 'archive', 'review', 'admin'] as const;
 export type ToolSet = (typeof toolSets)[number];
 
 /** A key that is cut down to some sets calls nothing else, on any API. Throws L9SCP. */
@@ -42,7 +42,9 @@ export function requireToolSet(allowed: readonly string[] | null, { name, toolSe
   throw new KnownError('L9SCP', `${name}: this key is limited to the tools of ${sets}, which it does not belong to`);
 }
 
-type AuditedAs = 'INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP' | 'ARCHIVE' | 'RETRIEVE';
+type AuditedAs =
+  | ('INSERT' | 'READ' | 'SEARCH' | 'UPDATE' | 'DELETE' | 'STATS' | 'CLEANUP' | 'ARCHIVE' | 'RETRIEVE')
+  | ('APPROVE' | 'REJECT' | 'MERGE');
 
 /** The untyped part of an operation, all that MCP and GraphQL need to offer it. */
 interface Described {
@@ -101,6 +103,8 @@ interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared>
   ): Promise<z.output<Output>>;
   /** Why the database did nothing yet and is to be called again. Each reason that `run` was offered comes once at most. */
   retry?(output: z.output<Output>): Retry | null;
+  /** Whether an answer holds texts of memories that the caller has not just sent itself. Without it: no answer does. */
+  recalls?(output: z.output<Output>): boolean;
   /** Finds out the rest of the output in a transaction of its own, after the commit. */
   readonly completion?: Completion<z.output<Output>, Prepared>;
   /** The answer as text: what a model sees. */
@@ -132,6 +136,7 @@ export interface AnyOperation extends Described {
   readonly input: z.ZodType;
   readonly output: z.ZodType;
   readonly completion?: { readonly keys: readonly string[] };
+  readonly recalls?: unknown;
   visit<Answer>(
     visitor: <Input extends z.ZodType, Output extends z.ZodType, Prepared>(
       operation: Operation<Input, Output, Prepared>,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { counted, oneLine, onlyProject, time, until } from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { recalled } from './recalled.ts';
 import { type AsStored, label, standing, withStanding } from './standing.ts';
 
 const archive = z
@@ -59,9 +60,12 @@ export const queryCascadeMemories = defineOperation({
     );
     return { sessions: row.sessions.map(withStanding) };
   },
+  recalls: ({ sessions }) => sessions.length > 0,
   summarize: ({ sessions }, reader) =>
     [
       `${counted(sessions.length, 'archived session')}${sessions.length > 0 ? ':' : '.'}`,
-      ...sessions.map((one, index) => `${index + 1}. ${label(one.pointer, one, reader)} ${oneLine(one.title)}`),
+      ...sessions.map(
+        (one, index) => `${index + 1}. ${label(one.pointer, one, reader)} ${recalled(oneLine(one.title))}`,
+      ),
     ].join('\n'),
 });

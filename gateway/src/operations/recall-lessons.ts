@@ -16,6 +16,7 @@ import {
 } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText, retryOf } from './operation.ts';
+import { recalled } from './recalled.ts';
 import { priority, reflectionFields, reflectionType } from './reflect.ts';
 import { type AsStored, signature, standing, withStanding } from './standing.ts';
 
@@ -52,9 +53,6 @@ interface Recalled {
   lessons: AsStored<z.output<typeof lesson>>[];
   searched: z.output<typeof searched>;
 }
-
-/** Below the lesson, where its text cannot reach. */
-const ownLine = (words: string) => (words ? `\n  ${words.replace(/^, /, ' ')}` : '');
 
 export const recallLessons = defineOperation({
   name: 'recall_lessons',
@@ -94,13 +92,14 @@ export const recallLessons = defineOperation({
     );
     return { lessons: lessons.map(withStanding), searched: covered };
   },
+  recalls: ({ lessons }) => lessons.length > 0,
   summarize: ({ lessons, searched: { scopes, notice } }, reader) => {
     const where = `searched ${scopes.join(', ') || 'no scope'}.${notice ? ` ${notice}` : ''}`;
     if (lessons.length === 0) return `No lesson found: ${where}`;
     const lines = lessons.map(
       (one, index) =>
         `${index + 1}. ${one.reflection_type}, ${one.priority}, confidence ${one.confidence.toFixed(2)}: ` +
-        `${oneLine(one.content)}${one.context ? ` (${oneLine(one.context)})` : ''}${ownLine(signature(one, reader))}`,
+        `${recalled(oneLine(one.content))}${one.context ? ` (${recalled(oneLine(one.context))})` : ''}${signature(one, reader)}`,
     );
     return `${counted(lessons.length, 'lesson')}, ${where}\n${lines.join('\n')}`;
   },

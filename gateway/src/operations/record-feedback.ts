@@ -8,7 +8,7 @@ export const recordFeedback = defineOperation({
   title: 'Rate a search result',
   toolSet: 'core',
   description:
-    'After using a search result, record whether it was useful. Useful memories rank higher, for you and others. A later rating of the same access replaces the earlier one.',
+    'After using a search result, say whether it was useful. Useful memories rank higher, for everyone. A later rating replaces the earlier one.',
   input: z.strictObject({
     access_id: uuid.describe('access_id of the search result.'),
     was_useful: z.boolean().describe('Whether the memory helped you.'),

@@ -10,7 +10,7 @@ export const reflectionType = z
 export const priority = z.enum(['critical', 'high', 'medium', 'low']).register(graphqlTypes, { name: 'String' });
 
 export const reflectionFields = {
-  reflection_id: z.string(),
+  reflection_id: z.string().nullable().describe('Null: it waits for a review.'),
   packet_id: z.string().describe('The memory that holds it.'),
   content: z.string(),
   reflection_type: z.string(),
@@ -62,12 +62,17 @@ export const reflect = defineOperation({
   }),
   output: z.object({
     status: z
-      .enum(['inserted', 'reinforced'])
+      .enum(['inserted', 'reinforced', 'pending'])
       .register(graphqlTypes, {
         name: 'ReflectStatus',
-        values: { reinforced: 'It was known in the same or nearly the same words.' },
+        values: {
+          reinforced: 'It was known in the same or nearly the same words.',
+          pending: 'It waits for a review; then it is no lesson yet.',
+        },
       })
-      .describe('reinforced: already known; the existing lesson counts you as one more agent.'),
+      .describe(
+        'reinforced: already known; the existing lesson counts you as one more agent. pending: it waits for a review.',
+      ),
     reflection,
   }),
   inferredProject: () => 'owns',
@@ -77,6 +82,7 @@ export const reflect = defineOperation({
       ...input,
       ...vectorParameters('content_vector', embedded),
     }),
+  recalls: ({ status }) => status === 'reinforced',
   summarize: ({ status, reflection: { reflection_id, times_seen, agent_count, confidence, ...lesson } }, reader) =>
     status === 'inserted'
       ? `Kept as ${reflection_id}.`

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { object, oneLine } from './fields.ts';
 import { graphqlTypes } from './graphql-types.ts';
 import { defineLongOperation } from './operation.ts';
+import { recalled } from './recalled.ts';
 import { byline, writer } from './standing.ts';
 
 const signedBy = (by: string) => (by ? `Archived${by}. ` : '');
@@ -26,6 +27,7 @@ export const retrieveSessionFromCascade = defineLongOperation({
     const { session, writer: archivedBy } = await archive.retrieveSession(query, pointer);
     return { session_data: session, ...archivedBy, verified: true as const };
   },
+  recalls: () => true,
   summarize: ({ session_data, ...archive }, reader) =>
-    `${signedBy(byline(archive, reader))}Session ${oneLine(String(session_data.session_id))}, verified.`,
+    `${signedBy(byline(archive, reader))}Session ${recalled(oneLine(String(session_data.session_id)))}, verified.`,
 });

@@ -89,8 +89,8 @@ export const saveMemory = defineOperation({
   title: 'Save a memory',
   toolSet: 'core',
   description:
-    'Save something worth remembering, for you and everyone who can read its scope: a decision, a fact, how something works, what went wrong. ' +
-    'An exact duplicate is not saved again (skipped_dedupe). Near-duplicates are listed under similar; on_similar skips or merges them.',
+    'Save something worth remembering for everyone who can read its scope: a decision, a fact, how something works, what went wrong. ' +
+    'An exact duplicate is not saved again (skipped_dedupe); near-duplicates are listed under similar.',
   input: saveInput,
   output: z.object({
     status: saveStatus,
@@ -126,6 +126,7 @@ export const saveMemory = defineOperation({
       return { ...output, similar: rows[0].similar };
     },
   },
+  recalls: ({ status }) => status !== 'inserted',
   summarize: ({ status, memory, redacted, similar }, reader) => {
     const others = (similar ?? []).filter(({ packet_id }) => packet_id !== memory.packet_id);
     const also = others.length
@@ -135,7 +136,7 @@ export const saveMemory = defineOperation({
     const what = {
       skipped_dedupe: `Already known: ${memory.packet_id}${signature(standingOf(memory), reader)} says it ${where}. Nothing was saved.`,
       updated: `Merged into ${memory.packet_id}${signature(standingOf(memory), reader)} ${where}.`,
-      inserted: `Saved as ${memory.packet_id} ${where}.`,
+      inserted: `Saved as ${memory.packet_id} ${where}.${memory.review_state ? ' It waits for a review, and does not count before.' : ''}`,
     };
     return `${what[status]}${redactedNote(redacted)}${also}`;
   },

@@ -24,6 +24,7 @@ import {
 } from './fields.ts';
 import { graphqlTypes, memoryRelation } from './graphql-types.ts';
 import { call, defineOperation, type EmbeddedText, retryOf } from './operation.ts';
+import { recalled } from './recalled.ts';
 import { type AsStored, label, standing, withStanding } from './standing.ts';
 
 const hit = z
@@ -78,13 +79,10 @@ export const searchMemory = defineOperation({
   title: 'Search memories',
   toolSet: 'core',
   description:
-    'Search the memories you can read by words, meaning, both, or the entity graph, best first. With packet_id: find similar memories. Without either: the newest that match the filters. ' +
-    'The result lists the scopes searched. max_tokens trims it to fit your context.',
+    'Search the memories you can read by words, meaning, both, or the entity graph, best first. With packet_id: similar memories. Without either: the newest. ' +
+    'The result lists the scopes searched.',
   input: z.strictObject({
-    query: z
-      .string()
-      .nullish()
-      .describe('What to search for, in plain words. Omit it (and packet_id) to get the newest memories.'),
+    query: z.string().nullish().describe('What to search for, in plain words.'),
     packet_id: uuid.nullish().describe('Find memories similar to this one, instead of a query.'),
     k: hits,
     mode: z
@@ -106,6 +104,7 @@ export const searchMemory = defineOperation({
     project_id: onlyProject.nullish(),
     branch: onlyBranch.nullish(),
     include_archived: z.boolean().nullish(),
+    include_pending: z.boolean().nullish().describe('Also your own that wait for a review.'),
     kinds: z.array(z.string()).nullish().describe('Only these kinds.'),
     tags: onlyTags.nullish(),
     tags_match: tagsMatch,
@@ -146,6 +145,7 @@ export const searchMemory = defineOperation({
     );
     return { hits: hits.map(withStanding), searched: covered };
   },
+  recalls: ({ hits }) => hits.length > 0,
   summarize: ({ hits, searched }, reader) => {
     const where = `searched ${searched.scopes.join(', ') || 'no scope'} by ${searched.mode}`;
     const { previews = 0, left_out = 0 } = (searched.cut ?? {}) as { previews?: number; left_out?: number };
@@ -161,7 +161,7 @@ export const searchMemory = defineOperation({
     const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
     if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
     const lines = hits.map(
-      (hit, index) => `${index + 1}. ${label(hit.packet_id, hit, reader)} ${oneLine(hit.snippet)}`,
+      (hit, index) => `${index + 1}. ${label(hit.packet_id, hit, reader)} ${recalled(oneLine(hit.snippet))}`,
     );
     return `${counted(hits.length, 'memory', 'memories')}, ${where}.${notice}\n${lines.join('\n')}`;
   },

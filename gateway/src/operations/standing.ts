@@ -1,7 +1,8 @@
 // Whose word each line of an answer is, and what superseded it: fields of the structured answer, and their place in the text
-// that a model reads. Names stand where the text of a memory cannot: before it, in brackets.
+// that a model reads. Names stand where the text of a memory cannot: outside its quotes, in brackets before it.
 import { z } from 'zod';
-import { uuidText } from './graphql-types.ts';
+import { graphqlTypes, uuidText } from './graphql-types.ts';
+import { recalled } from './recalled.ts';
 
 export const writer = {
   creator: z.string().describe('The agent that wrote it.'),
@@ -17,24 +18,47 @@ export const textCreator = {
   text_creator: z.string().nullish().describe('The administrator whose text it is by now.'),
 };
 
-export const standing = { ...writer, ...textCreator, ...superseded };
+export const review = {
+  review_state: z
+    .enum(['pending', 'approved', 'rejected'])
+    .nullish()
+    .register(graphqlTypes, {
+      name: 'ReviewState',
+      values: {
+        pending: 'It waits for a reviewer. Only its creator and administrators see it.',
+        approved: 'An administrator approved it.',
+        rejected: 'An administrator rejected it. Only its creator and administrators see it.',
+      },
+    })
+    .describe('Only where it was, or is to be, reviewed.'),
+};
+
+export const standing = {
+  ...writer,
+  ...textCreator,
+  ...superseded,
+  ...review,
+  is_own: z.boolean().nullish().describe('You saved it.'),
+};
 
 type Writer = z.output<z.ZodObject<typeof writer>>;
 type Superseded = z.output<z.ZodObject<typeof superseded>>;
 type TextCreator = z.output<z.ZodObject<typeof textCreator>>;
-type Standing = Writer & TextCreator & Superseded;
+type Review = z.output<z.ZodObject<typeof review>>;
+type Standing = Writer & TextCreator & Superseded & Review & { is_own?: boolean | null | undefined };
 
 /** A row of an answer as the database gives it. */
 export type AsStored<Row> = Omit<Row, keyof Standing> & { standing: Standing };
 
 /** Puts the standing of a row among its other fields, and says nothing of text creators and successors where there are none. */
 export function withStanding<Row>({ standing, ...row }: AsStored<Row>): Row {
-  const { text_creator, superseded_by, is_partly_superseded, ...others } = standing;
+  const { text_creator, superseded_by, is_partly_superseded, review_state, ...others } = standing;
   return {
     ...row,
     ...others,
     ...(text_creator && { text_creator }),
     ...(superseded_by && { superseded_by, is_partly_superseded }),
+    ...(review_state && { review_state }),
   } as Row;
 }
 
@@ -53,7 +77,12 @@ const mark = ({ superseded_by, is_partly_superseded }: Superseded) =>
   superseded_by ? `, ${is_partly_superseded ? 'partly ' : ''}superseded by ${superseded_by}` : '';
 
 /** The standing of a row, as in " by L-CTO, superseded by 0198…"; empty for what is the reader's and holds. */
-export const signature = (row: Standing, reader: Reader) => `${byline(row, reader)}${textBy(row, reader)}${mark(row)}`;
+export const signature = (row: Standing, reader: Reader) =>
+  `${byline(row, reader)}${textBy(row, reader)}${withheld(row)}${mark(row)}`;
+
+/** What does not count yet is never taken for what does. */
+const withheld = ({ review_state }: Review) =>
+  review_state === 'pending' || review_state === 'rejected' ? `, ${review_state}` : '';
 
 const textBy = ({ text_creator }: TextCreator, reader: Reader) =>
   text_creator && text_creator !== reader ? `, text by ${text_creator}` : '';
@@ -61,28 +90,33 @@ const textBy = ({ text_creator }: TextCreator, reader: Reader) =>
 /** The id of a row with its standing, as in "[0197… by L-CTO]". */
 export const label = (id: string, row: Standing, reader: Reader) => `[${id}${signature(row, reader)}]`;
 
-/** A line that begins with its writers in brackets. One of the reader's own that begins with a bracket names the reader. */
+/** A line that begins with its writers in brackets. */
 export function signed(line: string, rows: readonly Writer[], reader: Reader): string {
-  const bylines = rows.map((row) => byline(row, line.startsWith('[') ? null : reader).trimStart());
+  const bylines = rows.map((row) => byline(row, reader).trimStart());
   const distinct = [...new Set(bylines)].filter(Boolean);
   return distinct.length > 0 ? `[${distinct.join(', ')}] ${line}` : line;
 }
 
-/** The text of a memory, below a line with its standing. Only the reader's own needs none, unless it begins like one. */
-export function headed(text: string, id: string, row: Standing, reader: Reader): string {
-  const needsNone = signature(row, reader) === '' && !text.startsWith('[');
-  return needsNone ? text : `${label(id, row, reader)}\n${text}`;
-}
+/** The text of a memory, below a line with its standing. Only the reader's own needs none. */
+export const headed = (text: string, id: string, row: Standing, reader: Reader): string =>
+  `${signature(row, reader) === '' ? '' : `${label(id, row, reader)}\n`}${recalled(text)}`;
 
 /** The standing of a whole memory, whose stamps stand in its metadata. */
-export const standingOf = ({ metadata, text_creator, superseded_by, is_partly_superseded }: Memory): Standing => ({
+export const standingOf = ({
+  metadata,
+  text_creator,
+  superseded_by,
+  is_partly_superseded,
+  review_state,
+}: Memory): Standing => ({
   creator: String(metadata.creator),
   source: typeof metadata.source === 'string' ? metadata.source : null,
   text_creator,
   superseded_by,
   is_partly_superseded,
+  review_state,
 });
 
-interface Memory extends TextCreator, Superseded {
+interface Memory extends TextCreator, Superseded, Review {
   metadata: Record<string, unknown>;
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { counted, fraction, maxTokens, oneLine, timeText, until, uuid, whole } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { recalled } from './recalled.ts';
 import { label, writer } from './standing.ts';
 
 const scopeType = z
@@ -109,6 +110,7 @@ export const summarize = defineOperation({
       'summarize',
       input,
     ),
+  recalls: ({ status }) => status === 'due',
   summarize: ({ status, due: items, summary: saved }, reader) => {
     if (saved) return `Saved as ${saved.summary_id}: ${saved.packet_count} memories, in scope ${saved.scope}.`;
     if (status === 'nothing_due') return 'No summary is due.';
@@ -116,9 +118,9 @@ export const summarize = defineOperation({
       .map(({ scope_type, scope_value, packet_count, reason, sources }) => {
         const lines = sources.map(
           ({ packet_id, content, is_truncated, ...memory }) =>
-            `${label(packet_id, memory, reader)} ${oneLine(content)}${is_truncated ? ' …' : ''}`,
+            `${label(packet_id, memory, reader)} ${recalled(oneLine(content))}${is_truncated ? ' …' : ''}`,
         );
-        return `${scope_type} ${scope_value}: ${counted(packet_count, 'memory', 'memories')} (${reason})\n${lines.join('\n')}`;
+        return `${scope_type} ${recalled(scope_value)}: ${counted(packet_count, 'memory', 'memories')} (${reason})\n${lines.join('\n')}`;
       })
       .join('\n\n');
   },

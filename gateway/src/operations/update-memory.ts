@@ -60,5 +60,6 @@ export const updateMemory = defineOperation({
   isIdempotent: true,
   audit: 'UPDATE',
   run: (client, input) => call(client, savedColumns, 'update_memory', input),
+  recalls: () => true,
   summarize: ({ memory, redacted }) => `Updated ${memory.packet_id}.${redactedNote(redacted)}`,
 });

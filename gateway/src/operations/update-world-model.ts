@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fraction, MAX_INTEGER, object, uuid, whole } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
+import { recalled } from './recalled.ts';
 
 export const worldScope = z
   .string()
@@ -81,7 +82,7 @@ export const updateWorldModel = defineOperation({
       input,
     ),
   summarize: ({ version, entities, outranked }) =>
-    `The world is at version ${version}${entities.length > 0 ? `: ${entities.join(', ')}` : ''}.${
-      outranked.length > 0 ? ` An administrator's word stands against ${JSON.stringify(outranked)}.` : ''
+    `The world is at version ${version}${entities.length > 0 ? `: ${entities.map(recalled).join(', ')}` : ''}.${
+      outranked.length > 0 ? ` An administrator's word stands against ${recalled(outranked)}.` : ''
     }`,
 });

@@ -1,4 +1,5 @@
 // Facts over GraphQL, with relations, and over MCP.
+import { RECALLED } from '../../src/operations/recalled.ts';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -97,12 +98,12 @@ describe('facts', () => {
       project_id: 'l9',
     });
     expect(stated.isError, stated.text).toBe(false);
-    expect(stated.text).toBe('Noted: the gateway listens on: 9001 (0.80).');
+    expect(stated.text).toBe('Noted: "the gateway listens on: 9001" (0.80).');
     expect(stated.result.fact.object).toBe(9001);
     const { result, text } = await gateway.tool('C', 'find_facts', { subject: 'The Gateway' });
     expect(result.facts.length).toBe(1);
     expect(result.facts[0].fact_id).toBe(stated.result.fact.fact_id);
-    expect(text).toBe('1 fact:\nthe gateway listens on: 9001 (0.80)');
+    expect(text).toBe(`${RECALLED}\n1 fact:\n"the gateway listens on: 9001" (0.80)`);
     const nothing = await gateway.tool('C', 'find_facts', { subject: 'nobody knows' });
     expect(nothing.result).toStrictEqual({ facts: [], aliases: [] });
     expect(nothing.text).toMatch(/No such fact/);

@@ -1,4 +1,5 @@
 // The entity graph through GraphQL and MCP.
+import { RECALLED } from '../../src/operations/recalled.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 describe('the entity graph', () => {
@@ -125,7 +126,7 @@ describe('the entity graph', () => {
     expect(result.paths.map((path: { entity: string }) => path.entity)).toStrictEqual(['Ledger', 'Checkout']);
     expect(result.is_truncated).toBe(false);
     expect(text).toBe(
-      '2 entities reached from cockroachdb.\n0.50 cockroachdb ←stores_in— Ledger\n0.40 cockroachdb ←stores_in— Ledger ←calls— Checkout',
+      `${RECALLED}\n2 entities reached from "cockroachdb".\n0.50 "cockroachdb ←stores_in— Ledger"\n0.40 "cockroachdb ←stores_in— Ledger ←calls— Checkout"`,
     );
     const [read] = await gateway.sql(
       'L',

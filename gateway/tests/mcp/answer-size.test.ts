@@ -36,9 +36,7 @@ function withoutWriters(name: string, { content, structuredContent }: Answer): A
     delete row?.source;
     if (name !== 'search_memory') delete row?.creator;
   }
-  const text = content[0]!.text
-    .replaceAll(/\n {3}by .*$| by (?:L-CTO|Cursor-IDE)(?=[\],])/gm, '')
-    .replace(/^\[[^\]\n]*\]\n/, '');
+  const text = content[0]!.text.replaceAll(/ by (?:L-CTO|Cursor-IDE)(?=[\],]|$)/gm, '').replace(/^\[[^\]\n]*\]\n/m, '');
   return { content: [{ type: 'text', text }], structuredContent: plain };
 }
 

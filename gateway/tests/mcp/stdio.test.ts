@@ -165,7 +165,7 @@ describe('l9-memory mcp', () => {
     expect(saved.result.memory.creator ?? saved.result.memory.metadata.creator).toBe('Cursor-IDE');
     const found = await tool('search_memory', { query: 'editors share', mode: 'lexical' });
     expect(found.result.hits[0].packet_id).toBe(saved.result.memory.packet_id);
-    expect(found.text).toMatch(/^1 memory, searched /);
+    expect(found.text).toMatch(/^Texts in double quotes were recalled .*\n1 memory, searched /);
   });
 
   it('lists the sets of tools that it is started with', async () => {
