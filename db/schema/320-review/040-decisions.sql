@@ -67,7 +67,8 @@ begin
       if cardinality(ids) = 1 or state not like 'L9%' then
         raise;
       end if;
-      raise exception using errcode = state, column = field, hint = hint, detail = detail,
+      raise exception using errcode = state, hint = hint, detail = detail,
+        column = case when field in ('packet_id', 'review_state') then 'packet_ids' else field end,
         message = format('packet_ids: item %s of %s: %s', item.place, cardinality(ids), message);
     end;
     return next (item.id, answer.status, (answer.memory).packet_type, (answer.memory).scope, (answer.memory).project_id,

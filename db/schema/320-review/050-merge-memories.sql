@@ -43,7 +43,7 @@ begin
   where p.packet_id = other_id;
   perform review.audit_merge(other, kept_id);
   select p.* into other from public.packet_store p where p.packet_id = other_id;
-  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id);
+  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id)::public.review_decision;
 end $$;
 comment on function review.merge_one is 'Merges one memory into another.';
 
@@ -61,7 +61,7 @@ declare
       and (p.created_at, p.packet_id) < (kept.created_at, kept.packet_id));
   new_ttl constant timestamptz := (
     select max(coalesce(o.ttl, 'infinity')) from unnest(others || kept) as o);
-  importance constant real := (select max(o.importance_score) from unnest(others || kept) as o);
+  new_importance constant real := (select max(o.importance_score) from unnest(others || kept) as o);
 begin
   if cardinality(new_tags) > packets.max_tags() then
     perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at most '
@@ -71,7 +71,7 @@ begin
       'most %s', cardinality(new_parents), packets.max_parents()), 'others');
   end if;
   return (public.update_memory(kept.packet_id, content => take_labels.text, tags => nullif(new_tags, '{}'),
-    parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => take_labels.importance)).memory;
+    parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => new_importance)).memory;
 end $$;
 comment on function review.take_labels is 'Gives the memory that is kept the tags and parents of the others, the longest life and '
   'the highest estimate of importance among them, and a new text if there is one.';

@@ -175,7 +175,7 @@ describe('l9-memory mcp', () => {
     expect(names).not.toContain('save_memory');
     const wrong = home.run([cli, 'mcp', '--caller', 'C', '--tools', 'core,nonsense']);
     expect(await wrong.exit).toBe(1);
-    expect(wrong.stderr).toMatch(/--tools: each must be one of core, knowledge, archive, admin, all\n$/);
+    expect(wrong.stderr).toMatch(/--tools: each must be one of core, knowledge, archive, review, admin, all\n$/);
   });
 
   it('acts as the caller whose key it has', async () => {

@@ -30,7 +30,7 @@ const namesIn = (...sets: string[]) =>
 describe('tool sets', () => {
   const gateway = useTestGateway({ embedder: standIn });
 
-  const listed = async (tools?: string) => (await (await gateway.mcp('C', tools)).listTools()).tools;
+  const listed = async (tools?: string, caller = 'C') => (await (await gateway.mcp(caller, tools)).listTools()).tools;
   const namesListed = async (tools?: string) => (await listed(tools)).map(({ name }) => name);
 
   it('lists the tools of every session by default, in less than 20 kB', async () => {
@@ -44,12 +44,15 @@ describe('tool sets', () => {
     expect(await namesListed('knowledge')).toStrictEqual(namesIn('knowledge'));
     expect(await namesListed('core,%20archive')).toStrictEqual(namesIn('core', 'archive'));
     expect(await namesListed('core&tools=admin')).toStrictEqual(namesIn('core', 'admin'));
-    expect(await namesListed('all')).toStrictEqual(operations.map(({ name }) => name));
-    for (const set of toolSets) expect((await namesListed(set)).length, set).toBeGreaterThan(0);
+    const forReviewers = namesIn('review');
+    const all = operations.map(({ name }) => name);
+    expect(await namesListed('all')).toStrictEqual(all.filter((name) => !forReviewers.includes(name)));
+    expect((await listed('all', 'L')).map(({ name }) => name)).toStrictEqual(all);
+    for (const set of toolSets) expect((await listed(set, 'L')).length, set).toBeGreaterThan(0);
   });
 
   it.each(['', ...toolSets, 'all', 'core,archive'])('lists tools that all hosts accept (%s)', async (sets) => {
-    const tools = await listed(sets);
+    const tools = await listed(sets, 'L');
     expect(tools.length).toBeGreaterThan(0);
     expect(tools.flatMap(faultsOfTool)).toStrictEqual([]);
   });
@@ -86,7 +89,7 @@ describe('tool sets', () => {
 
   it('refuses a set that does not exist, to those who have a key', async () => {
     await expect(gateway.mcp('C', 'core,secret')).rejects.toThrow(
-      /INVALID_INPUT \(L9VAL\): tools: each must be one of core, knowledge, archive, admin, all/,
+      /INVALID_INPUT \(L9VAL\): tools: each must be one of core, knowledge, archive, review, admin, all/,
     );
     const response = await fetch(`${gateway.instance.url}/mcp?tools=secret`, { method: 'POST', body: '{}' });
     expect(response.status).toBe(401);
@@ -253,7 +256,7 @@ describe('tool sets', () => {
     it('is refused with a set that does not exist', async () => {
       for (const [sets, reason] of [
         ["'{}'", /tool_sets: must name at least one, or be omitted/],
-        ["'{core,all}'", /tool_sets: each must be one of core, knowledge, archive, admin/],
+        ["'{core,all}'", /tool_sets: each must be one of core, knowledge, archive, review, admin/],
         ['array[null]', /tool_sets: each must be one of/],
       ] as const)
         await expect(gateway.sql('L', `select create_api_key('k', 'C', tool_sets => ${sets})`)).rejects.toThrow(reason);
