@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f1e7887b0ee1cfddfc2920100d7552f806eb2acc
+--! Hash: sha1:cc4e9504e933554ce82cacf3edb6cb037458fb1c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -30955,7 +30955,8 @@ begin
       if cardinality(ids) = 1 or state not like 'L9%' then
         raise;
       end if;
-      raise exception using errcode = state, column = field, hint = hint, detail = detail,
+      raise exception using errcode = state, hint = hint, detail = detail,
+        column = case when field in ('packet_id', 'review_state') then 'packet_ids' else field end,
         message = format('packet_ids: item %s of %s: %s', item.place, cardinality(ids), message);
     end;
     return next (item.id, answer.status, (answer.memory).packet_type, (answer.memory).scope, (answer.memory).project_id,
@@ -31110,7 +31111,7 @@ begin
   where p.packet_id = other_id;
   perform review.audit_merge(other, kept_id);
   select p.* into other from public.packet_store p where p.packet_id = other_id;
-  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id);
+  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id)::public.review_decision;
 end $$;
 comment on function review.merge_one is 'Merges one memory into another.';
 
@@ -31128,7 +31129,7 @@ declare
       and (p.created_at, p.packet_id) < (kept.created_at, kept.packet_id));
   new_ttl constant timestamptz := (
     select max(coalesce(o.ttl, 'infinity')) from unnest(others || kept) as o);
-  importance constant real := (select max(o.importance_score) from unnest(others || kept) as o);
+  new_importance constant real := (select max(o.importance_score) from unnest(others || kept) as o);
 begin
   if cardinality(new_tags) > packets.max_tags() then
     perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at most '
@@ -31138,7 +31139,7 @@ begin
       'most %s', cardinality(new_parents), packets.max_parents()), 'others');
   end if;
   return (public.update_memory(kept.packet_id, content => take_labels.text, tags => nullif(new_tags, '{}'),
-    parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => take_labels.importance)).memory;
+    parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => new_importance)).memory;
 end $$;
 comment on function review.take_labels is 'Gives the memory that is kept the tags and parents of the others, the longest life and '
   'the highest estimate of importance among them, and a new text if there is one.';
