@@ -84,9 +84,9 @@ export function Callers() {
         </p>
       )}
       <Ready of={callers}>
-        {({ admin }) => (
-          <List caption="Callers" columns={columns} rows={admin?.actors ?? []} keyOf={({ caller }) => caller} />
-        )}
+        {({ admin }) =>
+          admin && <List caption="Callers" columns={columns} rows={admin.actors ?? []} keyOf={({ caller }) => caller} />
+        }
       </Ready>
       {edited && (
         <CallerForm

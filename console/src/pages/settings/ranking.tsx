@@ -1,6 +1,6 @@
 // Weights of searches, tried on a query before they are kept: the hits of the present weights stand beside those of the changed ones.
 import { useClient } from '@urql/preact';
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Ready } from '../../components/states.tsx';
@@ -141,14 +141,17 @@ interface WeightProps {
 }
 
 function Weight({ title, about, max, value, kept, isDisabled, onInput }: WeightProps) {
+  const id = useId();
   return (
-    <label class="weight">
-      <span class="weight-name">
-        {title} <output>{formatNumber(value)}</output>
+    <div class="weight">
+      <p class="weight-name">
+        <label for={id}>{title}</label> <output for={id}>{formatNumber(value)}</output>
         {value !== kept && <span class="muted"> was {formatNumber(kept)}</span>}
-      </span>
+      </p>
       <input
+        id={id}
         type="range"
+        aria-describedby={`${id}-about`}
         min={0}
         max={max}
         step={max / 20}
@@ -156,7 +159,9 @@ function Weight({ title, about, max, value, kept, isDisabled, onInput }: WeightP
         disabled={isDisabled}
         onInput={(event) => onInput(Number(event.currentTarget.value))}
       />
-      <span class="muted">{about}</span>
-    </label>
+      <p id={`${id}-about`} class="muted">
+        {about}
+      </p>
+    </div>
   );
 }

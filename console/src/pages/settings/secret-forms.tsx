@@ -46,7 +46,7 @@ export function PatternForm({ onClose, onSaved }: FormProps) {
             value={name}
             onInput={setName}
             problem={problemOf('name')}
-            hint="Such as acme_token."
+            hint="Lower-case letters, digits and -, such as acme-token."
           />
           <TextField
             label="What it finds"

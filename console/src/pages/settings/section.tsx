@@ -14,7 +14,7 @@ interface SectionProps {
 }
 
 export function Section({ title, about, adds, onAdd, children }: SectionProps) {
-  const { isReadOnly } = useMe();
+  const { isReadOnly, isAdmin } = useMe();
   return (
     <section class="settings-part" aria-label={title}>
       <header>
@@ -22,7 +22,7 @@ export function Section({ title, about, adds, onAdd, children }: SectionProps) {
           <h2>{title}</h2>
           <p class="about">{about}</p>
         </div>
-        {adds && !isReadOnly && (
+        {adds && isAdmin && !isReadOnly && (
           <Button icon={icons.plus} onClick={() => onAdd?.()}>
             {adds}
           </Button>
