@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:cc4e9504e933554ce82cacf3edb6cb037458fb1c
+--! Hash: sha1:008868e3179a9b405ab9d1b2c70b0a9d5f516a80
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8839,6 +8839,19 @@ end;
 comment on function packets.find_rejected is 'The memory of this text and creator that was rejected and has not expired, in '
   'whatever place and of whatever kind.';
 
+create function packets.refuse_rejected(rejected public.packet_store) returns void
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  if rejected.review_state = 'rejected' and not exists (
+    select from public.review_settings s where s.tenant_id = rejected.tenant_id and s.rejected_again = 'hold') then
+    perform identity.raise_error('L9VAL', format(
+      'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id),
+      'content');
+  end if;
+end $$;
+comment on function packets.refuse_rejected is 'Raises L9VAL for a memory that was rejected and is saved again, unless the '
+  'tenant holds such texts. Definer: jobs can''t read the settings.';
+
 create function packets.awaits_review(memory public.packet_store) returns boolean
 language sql stable set search_path = ''
 return packets.needs_review((memory).tenant_id, coalesce(identity.current_caller(), 'job'), (memory).scope, (memory).project_id,
@@ -8892,6 +8905,9 @@ begin
   end if;
   decided.reviewed_by := coalesce(identity.current_creator(), identity.current_role_name());
   decided.reviewed_at := decided.updated_at;
+  -- Of what a model extracted, the facts count from then on; its lines are out of searches.
+  decided.archived_at := case when decided.packet_type = 'extraction' and decided.review_state = 'approved' then now()
+    else decided.archived_at end;
   if decided.review_state = 'rejected' then
     if decided.review_reason is null then
       perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it', 'review_reason');
@@ -8954,27 +8970,21 @@ begin
   end if;
   new.review_state := 'pending';
   select r.* into rejected from packets.find_rejected(new) as r;
-  if rejected.packet_id is null then
-    return new;
-  elsif exists (
-    select from public.review_settings s where s.tenant_id = new.tenant_id and s.rejected_again = 'hold') then
+  if rejected.packet_id is not null then
+    perform packets.refuse_rejected(rejected);
     new.review_state := 'rejected';
     new.reviewed_by := rejected.reviewed_by;
     new.reviewed_at := rejected.reviewed_at;
     new.review_reason := rejected.review_reason;
     new.ttl := least(coalesce(new.ttl, 'infinity'), new.created_at + packets.rejected_for());
-    return new;
   end if;
-  perform identity.raise_error('L9VAL', format(
-    'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id),
-    'content');
-  return null;
+  return new;
 end $$;
 comment on function packets.tg_packet_store__review is 'Withholds a new memory that needs a review by review_rules, refuses '
   'edits that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a '
   'text that was rejected before, L9IMM for an edit that needs a review.';
-grant execute on function packets.find_rejected, packets.awaits_review, packets.refuse_unreviewed_edit, packets.stamp_decision,
-  packets.rejected_for to l9_agent, l9_admin, l9_worker;
+grant execute on function packets.find_rejected, packets.refuse_rejected, packets.awaits_review,
+  packets.refuse_unreviewed_edit, packets.stamp_decision, packets.rejected_for to l9_agent, l9_admin, l9_worker;
 grant execute on function packets.needs_review to l9_agent, l9_admin, l9_worker;
 
 create trigger _375_review
@@ -11923,6 +11933,9 @@ begin
     on_similar := 'keep';
   end if;
   perform packets.check_scope(scope, project_id);
+  if on_similar = 'merge' and packets.needs_review(me.tenant_id, me.caller, scope, project_id, kind, me.source) then
+    on_similar := 'keep'; -- What is to be reviewed stands beside what counts.
+  end if;
 
   if on_similar <> 'keep' then
     -- The lock is held until the end of the transaction. The following statements see what its previous holders
@@ -14187,6 +14200,7 @@ begin
       -- What counts already stays as it is: the change is proposed as a memory of its own.
       same := memories.find_same(draft, rules, is_beside, is_withheld => true);
     end if;
+    perform packets.refuse_rejected(same);
     if same.packet_id is not null and rules is null then
       answer.status := 'skipped_dedupe';
       answer.memory := same;
@@ -17892,7 +17906,8 @@ declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id, kind => 'fact');
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
   -- Only a job may name the model that found the fact.
-  model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
+  model text := case when identity.current_role_name() = 'l9_worker' or derived.is_being_approved(assert_fact_from.packet_id)
+    then left(assert_fact_from.extracted_by, 200) end;
   is_single boolean;
   by_admin constant boolean := derived.is_from_admin(source);
   begins_at timestamptz := assert_fact_from.valid_from;
@@ -18925,7 +18940,8 @@ declare
   type_name constant text := graph.check_relationship_type(relate_from.type);
   target_name constant text := entities.check_name(relate_from.target, 'target');
   -- Only a job may name the model that extracted the relationship.
-  extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
+  extractor constant text := case when identity.current_role_name() = 'l9_worker'
+    or derived.is_being_approved(relate_from.packet_id) then relate_from.extracted_by end;
   stated record;
   source public.packet_store;
   relation public.entity_relationships;
@@ -26530,11 +26546,11 @@ grant execute on function summaries.summary_json to l9_agent, l9_admin;
 --! EndIncluded 260-summaries/130-summarize.sql
 --! Included 260-summaries/140-summary-job.sql
 -- Summaries that background jobs save, as the owner and for any audience. store_model_summary() calls store_summary()
--- with what a chat model wrote.
+-- with what a chat model wrote. Under the same policy a job saves what it extracted and what waits for a review.
 create policy definer_job_writes on public.packet_store for insert to l9_owner
-  with check ((select packets.is_job_writing()) and packet_type = 'summary');
-comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
-  'Functions that agents and admins call save nothing under this policy.';
+  with check ((select packets.is_job_writing()) and packet_type in ('summary', 'extraction'));
+comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries and extractions for '
+  'background jobs. Functions that agents and admins call save nothing under this policy.';
 
 -- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
 -- memory is inserted for the audience instead of the caller.
@@ -26878,6 +26894,7 @@ declare
   has_new_text constant boolean := new.content_hash <> old.content_hash or old.withheld_creator is not null;
 begin
   if has_new_text then
+    delete from extraction.proposals d where d.source_packet = new.packet_id;
     -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
     perform extraction.withdraw_extracted_relationships(new.packet_id);
@@ -26997,10 +27014,8 @@ comment on function extraction.extraction_backlog is 'Over all tenants: the numb
 grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
   extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;
 --! EndIncluded 270-extraction/070-lease-extractions.sql
---! Included 270-extraction/080-store-extraction.sql
--- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
-create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
-comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
+--! Included 270-extraction/072-extracted-items.sql
+-- The items of an answer of a chat model. store_extraction() goes through them, at once or after a review.
 
 create function extraction.max_extracted_items() returns integer
 language sql immutable parallel safe set search_path = '' return 50;
@@ -27025,9 +27040,164 @@ end;
 comment on function extraction.extracted_items is 'Returns the items of one list of an answer. is_fit: the item is among the '
   'first max_extracted_items(), has these texts (at most 200 characters; predicates and types 100, objects 1000) and a '
   'confidence from 0 to 1.';
+--! EndIncluded 270-extraction/072-extracted-items.sql
+--! Included 270-extraction/075-proposals.sql
+-- What a chat model extracted and what waits for a review, as a memory of kind extraction. store_extraction() saves it, and the
+-- trigger of an approval asserts it.
+create table extraction.proposals (
+  packet_id uuid primary key references public.packet_store on delete cascade,
+  source_packet uuid not null references public.packet_store on delete cascade
+);
+create index proposals_source_idx on extraction.proposals (source_packet);
+comment on table extraction.proposals is 'Memories of kind extraction, which go when the memory that was read is deleted or '
+  'changes.';
+comment on column extraction.proposals.packet_id is 'The memory of kind extraction.';
+comment on column extraction.proposals.source_packet is 'The memory that the model read.';
+call identity.keep_private('extraction.proposals',
+  functions => 'store_extraction() writes rows, and the trigger of an approval reads them.');
+
+create function extraction.tg_proposals__delete_packets() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  perform summaries.delete_summaries(array(select o.packet_id from old_rows o));
+  return null;
+end $$;
+comment on function extraction.tg_proposals__delete_packets is 'Deletes what was extracted from a memory that is deleted or has '
+  'another text. Definer: deletes memories that the caller does not see.';
+create trigger _600_delete_packets after delete on extraction.proposals referencing old table as old_rows
+  for each statement execute function extraction.tg_proposals__delete_packets();
+
+-- One line for each item, as a reviewer reads it.
+create function extraction.proposal_text(extraction jsonb) returns text
+language sql stable parallel safe set search_path = ''
+return (
+  select string_agg(l.line, e'\n' order by l.line)
+  from (
+    select format('%s is a %s', e.item ->> 'name', e.item ->> 'type') as line
+    from extraction.extracted_items(extraction, 'entities', '{name,type}') e where e.is_fit
+    union all
+    select format('%s %s: %s', f.item ->> 'subject', f.item ->> 'predicate', f.item ->> 'object')
+    from extraction.extracted_items(extraction, 'facts', '{subject,predicate,object}') f where f.is_fit
+    union all
+    select format('%s %s %s', r.item ->> 'source', r.item ->> 'type', r.item ->> 'target')
+    from extraction.extracted_items(extraction, 'relations', '{source,type,target}') r where r.is_fit
+  ) l);
+comment on function extraction.proposal_text is 'The items of an answer that could be stored, one a line; null if there are '
+  'none.';
+
+create function extraction.propose(source public.packet_store, extraction jsonb, model text) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  content constant text := extraction.proposal_text(extraction);
+  -- Functions of the owner do not see what waits, so that the insert could not return it.
+  id constant uuid := uuidv7();
+begin
+  if content is null then
+    return;
+  end if;
+  insert into public.packet_store (
+    packet_id, packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id, "timestamp",
+    created_at, updated_at)
+  values (
+    id, 'extraction', jsonb_build_object('content', content, 'on_approval', jsonb_build_object('statement', 'extract',
+      'arguments', jsonb_build_object('extraction', extraction, 'model', model))),
+    jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', model), array[source.packet_id],
+    source.ttl, source.project_id, source.branch, source.scope, source.tenant_id, source.org_id, source.user_id,
+    source."timestamp", clock_timestamp(), clock_timestamp())
+  on conflict do nothing;
+  if found then
+    insert into extraction.proposals (packet_id, source_packet) values (id, source.packet_id);
+  end if;
+exception when sqlstate 'L9SEC' or sqlstate 'L9VAL' or sqlstate 'L9LIM' then
+  null; -- A model's answer with a secret, or one that was rejected before, is dropped.
+end $$;
+comment on function extraction.propose is 'Saves what was extracted from a memory as a memory that waits for a review. Not '
+  'executable by callers.';
+
+-- The facts come from the memory that was read, and follow its text. What was approved is no memory for searches.
+create function extraction.source_of_proposal(packet_id uuid) returns public.packet_store
+language plpgsql stable set search_path = '' as $$
+declare
+  source public.packet_store;
+begin
+  select p.* into source
+  from extraction.proposals d join public.packet_store p on p.packet_id = d.source_packet
+  where d.packet_id = source_of_proposal.packet_id;
+  if not found then
+    perform identity.raise_error('L9VAL',
+      'envelope.on_approval.statement: extract is for what a job extracted from a memory that counts', 'envelope.on_approval');
+  end if;
+  return source;
+end $$;
+comment on function extraction.source_of_proposal is 'The memory that a model read; L9VAL if there is none. Not executable by '
+  'callers.';
+--! EndIncluded 270-extraction/075-proposals.sql
+--! Included 270-extraction/080-store-extraction.sql
+-- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
+create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
+comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
+
+-- Asserts item by item; a refused item is undone alone.
+create function extraction.assert_items(source public.packet_store, extraction jsonb, model text)
+returns extraction.stored_extraction
+language plpgsql volatile set search_path = '' as $$
+declare
+  stored extraction.stored_extraction := (true, 0, 0, 0);
+  item jsonb;
+  is_fit boolean;
+begin
+  -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
+  for item, is_fit in
+    select f.item, f.is_fit
+    from (
+      select jsonb_build_object('subject', e.item -> 'name', 'predicate', 'is a', 'object', e.item -> 'type',
+        'confidence', e.item -> 'confidence') as item, e.is_fit
+      from extraction.extracted_items(extraction, 'entities', '{name,type}') e
+      union all
+      select e.item, e.is_fit from extraction.extracted_items(extraction, 'facts', '{subject,predicate,object}') e
+    ) f
+    order by entities.normalise_name(f.item ->> 'subject'), entities.normalise_name(f.item ->> 'predicate'), f.item ->> 'object'
+  loop
+    if is_fit then
+      begin
+        perform facts.assert_fact_from(
+          source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
+          (item ->> 'confidence')::double precision, kinds.field_time(item -> 'valid_from'),
+          extracted_by => assert_items.model);
+        stored.facts := stored.facts + 1;
+        continue;
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
+        null; -- An item that breaks a rule of facts, or has a secret, is dropped.
+      end;
+    end if;
+    stored.dropped := stored.dropped + 1;
+  end loop;
+
+  for item, is_fit in
+    select e.item, e.is_fit from extraction.extracted_items(extraction, 'relations', '{source,type,target}') e
+    order by entities.normalise_name(e.item ->> 'source'), entities.normalise_name(e.item ->> 'type'),
+      entities.normalise_name(e.item ->> 'target')
+  loop
+    if is_fit then
+      begin
+        perform graph.relate_from(
+          source.packet_id, item ->> 'source', item ->> 'type', item ->> 'target', (item ->> 'confidence')::double precision,
+          extracted_by => assert_items.model);
+        stored.relations := stored.relations + 1;
+        continue;
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
+        null;
+      end;
+    end if;
+    stored.dropped := stored.dropped + 1;
+  end loop;
+  return stored;
+end $$;
+comment on function extraction.assert_items is 'Asserts the facts and relationships of an answer of a chat model from the '
+  'memory that it read. Not executable by callers.';
 
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
--- and asserts item by item; a refused item is undone alone.
+-- and asserts the items or, where they need a review, keeps them for it.
 create function extraction.store_extraction(packet_id uuid, content_hash bytea, extraction jsonb, model text)
 returns extraction.stored_extraction
 language plpgsql volatile security definer set search_path = ''
@@ -27036,8 +27206,6 @@ set lock_timeout = '500ms' as $$
 declare
   stored extraction.stored_extraction := (false, 0, 0, 0);
   source public.packet_store;
-  item jsonb;
-  is_fit boolean;
 begin
   if coalesce(btrim(store_extraction.model), '') = '' or octet_length(store_extraction.model) > 200 then
     perform identity.raise_error('L9VAL', 'model: a name of at most 200 bytes is required', 'model');
@@ -27058,59 +27226,20 @@ begin
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
   perform extraction.withdraw_extracted_relationships(source.packet_id);
 
-  -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
-  for item, is_fit in
-    select f.item, f.is_fit
-    from (
-      select jsonb_build_object('subject', e.item -> 'name', 'predicate', 'is a', 'object', e.item -> 'type',
-        'confidence', e.item -> 'confidence') as item, e.is_fit
-      from extraction.extracted_items(extraction, 'entities', '{name,type}') e
-      union all
-      select e.item, e.is_fit from extraction.extracted_items(extraction, 'facts', '{subject,predicate,object}') e
-    ) f
-    order by entities.normalise_name(f.item ->> 'subject'), entities.normalise_name(f.item ->> 'predicate'), f.item ->> 'object'
-  loop
-    if is_fit then
-      begin
-        perform facts.assert_fact_from(
-          source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
-          (item ->> 'confidence')::double precision, kinds.field_time(item -> 'valid_from'),
-          extracted_by => store_extraction.model);
-        stored.facts := stored.facts + 1;
-        continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
-        null; -- An item that breaks a rule of facts, or has a secret, is dropped.
-      end;
-    end if;
-    stored.dropped := stored.dropped + 1;
-  end loop;
-
-  for item, is_fit in
-    select e.item, e.is_fit from extraction.extracted_items(extraction, 'relations', '{source,type,target}') e
-    order by entities.normalise_name(e.item ->> 'source'), entities.normalise_name(e.item ->> 'type'),
-      entities.normalise_name(e.item ->> 'target')
-  loop
-    if is_fit then
-      begin
-        perform graph.relate_from(
-          source.packet_id, item ->> 'source', item ->> 'type', item ->> 'target', (item ->> 'confidence')::double precision,
-          extracted_by => store_extraction.model);
-        stored.relations := stored.relations + 1;
-        continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
-        null;
-      end;
-    end if;
-    stored.dropped := stored.dropped + 1;
-  end loop;
-  stored.is_stored := true;
-  return stored;
+  delete from extraction.proposals d where d.source_packet = source.packet_id;
+  if packets.needs_review(source.tenant_id, 'job', source.scope, source.project_id, 'extraction', 'l9-memory') then
+    perform extraction.propose(source, extraction, store_extraction.model);
+    stored.is_stored := true;
+    return stored;
+  end if;
+  return extraction.assert_items(source, extraction, store_extraction.model);
 end $$;
 comment on function extraction.store_extraction is 'Stores what a chat model extracted from a memory, replaces the previous '
-  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and '
-  'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
-  'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
-  'contains. For jobs. Definer: writes tables that jobs can''t write.';
+  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts '
+  'and relationships, at most 50 of each. Items that break a limit are dropped and counted. Where extractions need a review, '
+  'one memory of kind extraction waits with all items. Stores nothing if the text has changed since the lease or the tenant '
+  'no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: '
+  'writes tables that jobs can''t write.';
 grant execute on function extraction.store_extraction to l9_worker;
 --! EndIncluded 270-extraction/080-store-extraction.sql
 --! Included 270-extraction/090-summary-leases.sql
@@ -30562,14 +30691,18 @@ comment on function review.decide is 'Approves or rejects one memory, or puts it
 grant execute on function review.audit_merge, review.find_counting, review.join_counting, review.decide to l9_admin;
 --! EndIncluded 320-review/020-decide.sql
 --! Included 320-review/025-withdraw.sql
--- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the memory
--- into another. The trigger of packet_store that follows a decision calls withdraw(). What approvals derive, they derive again.
+-- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the
+-- memory into another. The trigger of packet_store that follows a decision calls withdraw(). What approvals derive, they derive
+-- again.
 
 -- Most lessons, and all summaries and archived sessions, hold more than their memory says, so they could not be made again.
 create function review.refuse_withdrawal(memory public.packet_store) returns void
 language plpgsql stable set search_path = '' as $$
 begin
-  if (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
+  if (memory).packet_type = 'extraction' then
+    perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the '
+      'memory that was read; retract them instead', (memory).packet_id), 'packet_ids');
+  elsif (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
       and exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
     or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
     or exists (select from public.memory_summaries s where s.source_packet = (memory).packet_id)
@@ -30578,8 +30711,8 @@ begin
       'archived session, which could not be made again; delete it instead', (memory).packet_id), 'packet_ids');
   end if;
 end $$;
-comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that its '
-  'text does not hold. Not executable by callers.';
+comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that '
+  'its text does not hold. Not executable by callers.';
 
 create function review.withdraw(memory public.packet_store) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -30599,11 +30732,14 @@ begin
   delete from public.memory_contexts c where c.packet_id = id;
   delete from public.memory_contexts c where c.predecessor_id = id;
   delete from public.memory_embeddings e where e.packet_id = id;
+  insert into importance.pending_recounts (packet_id) select unnest(memory.parent_ids);
+  delete from importance.memory_citations c where c.cited_by = id;
 end $$;
 comment on function review.withdraw is 'Deletes what was derived from a memory that no longer counts. Not executable by callers.';
 --! EndIncluded 320-review/025-withdraw.sql
 --! Included 320-review/030-state-on-approval.sql
--- Makes an approved memory state what waited with it: a fact, a relationship or a lesson. A trigger of packet_store calls it.
+-- Makes an approved memory state what waited with it: a fact, a relationship, a lesson, or what a model extracted. A trigger of
+-- packet_store calls it.
 
 create function review.number_of(arguments jsonb, name text, otherwise double precision) returns double precision
 language sql immutable parallel safe set search_path = ''
@@ -30622,11 +30758,13 @@ end;
 comment on function review.link_lesson is 'Links an approved lesson to the task that its writer named, if that has a row. Not '
   'executable by callers.';
 
+-- Each statement has the checks of its function; what a model extracted is asserted from the memory that it read.
 create function review.state(memory public.packet_store) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
   a constant jsonb := memory.envelope -> 'on_approval' -> 'arguments';
   lesson public.reflect_result;
+  source public.packet_store;
 begin
   case memory.envelope -> 'on_approval' ->> 'statement'
   when 'assert_fact' then
@@ -30643,9 +30781,14 @@ begin
       case when jsonb_typeof(a -> 'entities') = 'array' then array(select jsonb_array_elements_text(a -> 'entities')) end,
       review.number_of(a, 'confidence', reflection.default_confidence()), a ->> 'priority');
     perform review.link_lesson(memory, a ->> 'task_id', (lesson.reflection).reflection_id);
+  when 'extract' then
+    source := extraction.source_of_proposal(memory.packet_id);
+    insert into derived.memories_being_approved (packet_id) values (source.packet_id) on conflict do nothing;
+    perform extraction.assert_items(source, a -> 'extraction', a ->> 'model');
+    delete from derived.memories_being_approved b where b.packet_id = source.packet_id;
   else
     perform identity.raise_error('L9VAL',
-      'envelope.on_approval.statement: must be assert_fact, relate or reflect', 'envelope.on_approval');
+      'envelope.on_approval.statement: must be assert_fact, relate, reflect or extract', 'envelope.on_approval');
   end case;
 end $$;
 comment on function review.state is 'States what envelope.on_approval of a memory says, with the checks of assert_fact(), '
@@ -30664,7 +30807,8 @@ begin
   return null;
 end $$;
 comment on function review.tg_packet_store__follow_decision is 'States what a memory was to state once it is approved, as the '
-  'word of its creator; deletes what was derived from one that no longer counts. Definer: notes that the memory is being approved, where no caller may write.';
+  'word of its creator; deletes what was derived from one that no longer counts. Definer: notes that the memory is being '
+  'approved, where no caller may write.';
 
 create trigger _680_follow_decision after update of review_state on public.packet_store
   for each row when (
@@ -30765,8 +30909,8 @@ end $$;
 comment on function review.move_facts is 'Makes statements of facts those of another memory of the same audience.';
 comment on function review.move_relationships is 'Makes statements of relationships those of another memory.';
 comment on function review.move_world_updates is 'Makes updates of the world model those of another memory.';
-comment on function review.move_accesses is 'Adds this many accesses to those of another memory, and votes of agents that have not '
-  'voted on that one. Fewer than 0 takes them back; votes stay.';
+comment on function review.move_accesses is 'Adds this many accesses to those of another memory, and votes of agents that have '
+  'not voted on that one. Fewer than 0 takes them back; votes stay.';
 
 -- What the other memory has already stays where it is, and is withdrawn with the memory.
 create function review.move_to(merged public.packet_store, kept public.packet_store) returns void
@@ -30804,14 +30948,14 @@ begin
   delete from review.merges m where m.packet_id = from_id;
   insert into review.merges select moved.*;
 end $$;
-comment on function review.move_to is 'Makes what was derived from a memory, its citations and accesses those of another one, and '
-  'keeps what went over. For administrators. Definer: callers can''t write these tables.';
+comment on function review.move_to is 'Makes what was derived from a memory, its citations and accesses those of another one, '
+  'and keeps what went over. For administrators. Definer: callers can''t write these tables.';
 
 create function review.was_counting(packet_id uuid) returns boolean
 language sql stable security definer set search_path = ''
 return exists (select from review.merges m where m.packet_id = was_counting.packet_id and not m.was_pending);
-comment on function review.was_counting is 'True for a memory that counted when it was merged into another, which is still there. '
-  'Definer: reads a private table.';
+comment on function review.was_counting is 'True for a memory that counted when it was merged into another, which is still '
+  'there. Definer: reads a private table.';
 
 create function review.move_back(packet_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -30833,13 +30977,13 @@ begin
     insert into importance.pending_recounts (packet_id) values (moved.packet_id), (moved.kept_id) on conflict do nothing;
   end if;
 end $$;
-comment on function review.move_back is 'Gives a merged memory back what went over to the other one. Does nothing for a memory that '
-  'was not merged. For administrators. Definer: callers can''t write these tables.';
+comment on function review.move_back is 'Gives a merged memory back what went over to the other one. Does nothing for a memory '
+  'that was not merged. For administrators. Definer: callers can''t write these tables.';
 grant execute on function review.move_to, review.was_counting, review.move_back to l9_admin;
 --! EndIncluded 320-review/035-merges.sql
 --! Included 320-review/038-undo.sql
--- The operation undo_review: a reviewer takes back what was decided. Each decision made a version, so the text before an edit is in
--- memory_history().
+-- The operation undo_review: a reviewer takes back what was decided. Each decision made a version, so the text before an edit
+-- is in memory_history().
 
 create function review.ttl_before(memory public.packet_store) returns timestamptz language sql stable set search_path = ''
 return (
@@ -30848,6 +30992,7 @@ return (
   order by v.version_id desc limit 1);
 comment on function review.ttl_before is 'When a rejected memory expired before it was rejected.';
 
+-- A merged memory counts before what went over is given back to it, because what is withheld states nothing.
 create function review.undo(packet_id uuid) returns review.decision
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -30880,8 +31025,8 @@ begin
   end if;
   return answer;
 end $$;
-comment on function review.undo is 'Puts a memory that was approved or rejected back among those that wait. One that was merged is '
-  'what it was before, with what went over to the other memory.';
+comment on function review.undo is 'Puts a memory that was approved or rejected back among those that wait. One that was '
+  'merged is what it was before, with what went over to the other memory.';
 
 grant execute on function review.ttl_before, review.undo to l9_admin;
 --! EndIncluded 320-review/038-undo.sql
@@ -30921,8 +31066,8 @@ begin
 end $$;
 comment on function review.checked_ids is 'The list of ids, or L9VAL or L9LIM if it is empty, too long, or names one twice.';
 
--- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so that
--- a parent comes before its children. An error names its item and undoes all of the call.
+-- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so
+-- that a parent comes before its children. An error names its item and undoes all of the call.
 create function review.decide_all(packet_ids uuid[], decision text, reason text, expected_version timestamptz)
 returns setof public.review_decision
 language plpgsql volatile set search_path = '' as $$
@@ -30963,8 +31108,8 @@ begin
       (answer.memory).updated_at, nullif((answer.memory).packet_id, item.id))::public.review_decision;
   end loop;
 end $$;
-comment on function review.decide_all is 'Decides about all of these memories, in the order of their times. An error of one undoes '
-  'all, and its message names the item.';
+comment on function review.decide_all is 'Decides about all of these memories, in the order of their times. An error of one '
+  'undoes all, and its message names the item.';
 
 create function review.check_edit(packet_ids uuid[], expected_version timestamptz, is_edited boolean) returns void
 language plpgsql immutable set search_path = '' as $$
@@ -31031,8 +31176,8 @@ begin
   return query select d.* from review.decide_all(packet_ids, 'approved', identity.given_text(reason), expected_version) d;
 end $$;
 comment on function public.approve_memory is 'Makes 1 to 500 memories that wait for a review count, all or none; of one, text, '
-  'title, tags and fields may be changed in the same step. Where the same memory counts already, the two are merged. Approves what '
-  'was rejected, too. For administrators. Audited as APPROVE. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+  'title, tags and fields may be changed in the same step. Where the same memory counts already, the two are merged. Approves '
+  'what was rejected, too. For administrators. Audited as APPROVE. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 
 create function public.reject_memory(packet_ids uuid[], reason text, expected_version timestamptz default null)
 returns setof public.review_decision
@@ -31046,9 +31191,9 @@ begin
   perform identity.check_bytes(btrim(reason), packets.max_reason_bytes(), 'reason');
   return query select d.* from review.decide_all(packet_ids, 'rejected', reason, expected_version) d;
 end $$;
-comment on function public.reject_memory is 'Rejects 1 to 500 memories, all or none. reason: required, at most 1000 bytes; their '
-  'writers read it. They are kept 30 days for their writers and for reviewers. What was approved before is withdrawn with all that '
-  'was derived from it. For administrators. Audited as REJECT. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+comment on function public.reject_memory is 'Rejects 1 to 500 memories, all or none. reason: required, at most 1000 bytes; '
+  'their writers read it. They are kept 30 days for their writers and for reviewers. What was approved before is withdrawn '
+  'with all that was derived from it. For administrators. Audited as REJECT. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function review.max_batch, review.checked_ids, review.decide_all, review.check_edit,
   review.edit to l9_admin;
 -- Agents get a clear error.
@@ -31060,9 +31205,9 @@ begin
   perform identity.require_admin();
   return query select d.* from review.decide_all(packet_ids, 'undone', null, null) d;
 end $$;
-comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved or '
-  'rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former one. '
-  'For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
+comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved '
+  'or rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former '
+  'one. For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function public.undo_review to l9_agent, l9_admin;
 --! EndIncluded 320-review/040-decisions.sql
 --! Included 320-review/050-merge-memories.sql
@@ -31111,7 +31256,8 @@ begin
   where p.packet_id = other_id;
   perform review.audit_merge(other, kept_id);
   select p.* into other from public.packet_store p where p.packet_id = other_id;
-  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id)::public.review_decision;
+  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at,
+    kept_id)::public.review_decision;
 end $$;
 comment on function review.merge_one is 'Merges one memory into another.';
 
@@ -31132,8 +31278,8 @@ declare
   new_importance constant real := (select max(o.importance_score) from unnest(others || kept) as o);
 begin
   if cardinality(new_tags) > packets.max_tags() then
-    perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at most '
-      '%s', cardinality(new_tags), packets.max_tags()), 'others');
+    perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at '
+      'most %s', cardinality(new_tags), packets.max_tags()), 'others');
   elsif cardinality(new_parents) > packets.max_parents() then
     perform identity.raise_error('L9LIM', format('others: their parents and those of the memory that is kept are %s together, at '
       'most %s', cardinality(new_parents), packets.max_parents()), 'others');
@@ -31141,9 +31287,10 @@ begin
   return (public.update_memory(kept.packet_id, content => take_labels.text, tags => nullif(new_tags, '{}'),
     parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => new_importance)).memory;
 end $$;
-comment on function review.take_labels is 'Gives the memory that is kept the tags and parents of the others, the longest life and '
-  'the highest estimate of importance among them, and a new text if there is one.';
+comment on function review.take_labels is 'Gives the memory that is kept the tags and parents of the others, the longest life '
+  'and the highest estimate of importance among them, and a new text if there is one.';
 
+-- The others make room first, so that the new text may be the text of one of them.
 create function public.merge_memories(keep uuid, others uuid[], text text default null, expected_version timestamptz default null)
 returns public.merge_result
 language plpgsql volatile set search_path = '' as $$
@@ -31181,10 +31328,10 @@ begin
   answer.memory := review.take_labels(kept, given, identity.given_text(text));
   return answer;
 end $$;
-comment on function public.merge_memories is 'Makes one memory of several: what was derived from the others, their tags, parents, '
-  'citations and access counts go over to keep; text replaces its text. The others are kept 30 days as rejected, and undo_review '
-  'brings them back. All are of one scope, project, org and user. For administrators. Audited as MERGE. Errors: L9OWN, L9VER, '
-  'L9VAL, L9LIM, L9SCP, L9AUT.';
+comment on function public.merge_memories is 'Makes one memory of several: what was derived from the others, their tags, '
+  'parents, citations and access counts go over to keep; text replaces its text. The others are kept 30 days as rejected, and '
+  'undo_review brings them back. All are of one scope, project, org and user. For administrators. Audited as MERGE. Errors: '
+  'L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function review.check_merge, review.merge_one, review.take_labels to l9_admin;
 grant execute on function public.merge_memories to l9_agent, l9_admin;
 --! EndIncluded 320-review/050-merge-memories.sql
@@ -31213,8 +31360,8 @@ comment on column public.review_contradiction.new_object is 'The value that the 
 comment on column public.review_contradiction.confidence is 'How sure the present value is, from 0 to 1.';
 comment on column public.review_contradiction.source_packet is 'The memory that states the present value.';
 comment on column public.review_contradiction.creator is 'Who states it.';
-comment on column public.review_contradiction.is_from_admin is 'True if an administrator states it: then it stays in spite of the '
-  'approval.';
+comment on column public.review_contradiction.is_from_admin is 'True if an administrator states it: then it stays in spite of '
+  'the approval.';
 
 create type public.review_rejection as (packet_id uuid, reviewed_by text, reviewed_at timestamptz, review_reason text);
 comment on type public.review_rejection is 'A memory of the same text that was rejected before.';
@@ -31224,8 +31371,8 @@ comment on column public.review_rejection.reviewed_at is 'When it was rejected.'
 comment on column public.review_rejection.review_reason is 'Why it was rejected.';
 
 create type public.review_item as (
-  packet_id uuid, kind text, title text, content text, is_truncated boolean, fields jsonb, scope text, project_id text, branch text,
-  tags text[], creator text, source text, agent text, tool_name text, speaker text, "timestamp" timestamptz,
+  packet_id uuid, kind text, title text, content text, is_truncated boolean, fields jsonb, scope text, project_id text,
+  branch text, tags text[], creator text, source text, agent text, tool_name text, speaker text, "timestamp" timestamptz,
   created_at timestamptz, updated_at timestamptz, duplicates public.review_duplicate[],
   contradictions public.review_contradiction[], rejected_before public.review_rejection[]);
 comment on type public.review_item is 'A memory that waits for a review.';
@@ -31265,8 +31412,7 @@ begin atomic
   from (
     select (memory).envelope as fact
     union all
-    select f.fact from jsonb_array_elements(
-      case when jsonb_typeof((memory).envelope -> 'facts') = 'array' then (memory).envelope -> 'facts' else '[]' end) as f (fact)
+    select f.fact from jsonb_path_query((memory).envelope, 'lax $.on_approval.arguments.extraction.facts[*]') as f (fact)
   ) s
   where jsonb_typeof(s.fact) = 'object' and jsonb_typeof(s.fact -> 'subject') = 'string'
     and jsonb_typeof(s.fact -> 'predicate') = 'string' and s.fact -> 'object' is not null;
@@ -31287,8 +31433,8 @@ return coalesce((
     and f.subject_normalized = entities.normalise_name(s.subject) and f.predicate = s.predicate
   where f.is_single_valued and f.valid_to is null and f.retracted_at is null
     and entities.normalise_name(f.object #>> '{}') <> entities.normalise_name(s.object #>> '{}')), '{}');
-comment on function review.contradictions_of is 'The facts with one value at a time that hold now, where a memory will state another '
-  'value once it counts.';
+comment on function review.contradictions_of is 'The facts with one value at a time that hold now, where a memory will state '
+  'another value once it counts.';
 
 create function review.duplicates_of(memory public.packet_store) returns public.review_duplicate[]
 language sql stable set search_path = ''
@@ -31300,8 +31446,8 @@ return coalesce((
     (memory).packet_type, (memory).org_id, (memory).user_id, (memory).packet_id) s
   join public.packet_store p on p.packet_id = s.packet_id
   where p.withheld_creator is null), '{}');
-comment on function review.duplicates_of is 'The memories that count, in the place and of the kind of this one, and say nearly the '
-  'same.';
+comment on function review.duplicates_of is 'The memories that count, in the place and of the kind of this one, and say nearly '
+  'the same.';
 
 create function review.rejections_of(memory public.packet_store) returns public.review_rejection[]
 language sql stable set search_path = ''
@@ -31314,7 +31460,8 @@ return coalesce((
     where p.review_state = 'rejected' and p.tenant_id = (memory).tenant_id and p.content_hash = (memory).content_hash
       and p.packet_id <> (memory).packet_id
     order by p.reviewed_at desc, p.packet_id limit 10) r), '{}');
-comment on function review.rejections_of is 'The memories of this text, of whatever creator, that were rejected and have not expired.';
+comment on function review.rejections_of is 'The memories of this text, of whatever creator, that were rejected and have not '
+  'expired.';
 
 create function review.to_item(memory public.packet_store) returns public.review_item
 language sql stable set search_path = ''
@@ -31373,9 +31520,9 @@ begin
   perform audit.audit_read('READ', jsonb_build_object('review_queue', true, 'ids', to_jsonb(found_ids)));
   return page;
 end $$;
-comment on function public.review_queue is 'The memories that wait for a review and that the caller may read, oldest first, each '
-  'with who wrote it, near-duplicates, present facts that its approval would contradict, and rejections of the same text. k: 1 to '
-  '100. cursor: next_cursor of the page before. For administrators. Writes an audit row. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function public.review_queue is 'The memories that wait for a review and that the caller may read, oldest first, '
+  'each with who wrote it, near-duplicates, present facts that its approval would contradict, and rejections of the same text. '
+  'k: 1 to 100. cursor: next_cursor of the page before. For administrators. Writes an audit row. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function review.statements_of, review.contradictions_of, review.duplicates_of, review.rejections_of,
   review.to_item to l9_admin;

@@ -18,6 +18,19 @@ end;
 comment on function packets.find_rejected is 'The memory of this text and creator that was rejected and has not expired, in '
   'whatever place and of whatever kind.';
 
+create function packets.refuse_rejected(rejected public.packet_store) returns void
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  if rejected.review_state = 'rejected' and not exists (
+    select from public.review_settings s where s.tenant_id = rejected.tenant_id and s.rejected_again = 'hold') then
+    perform identity.raise_error('L9VAL', format(
+      'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id),
+      'content');
+  end if;
+end $$;
+comment on function packets.refuse_rejected is 'Raises L9VAL for a memory that was rejected and is saved again, unless the '
+  'tenant holds such texts. Definer: jobs can''t read the settings.';
+
 create function packets.awaits_review(memory public.packet_store) returns boolean
 language sql stable set search_path = ''
 return packets.needs_review((memory).tenant_id, coalesce(identity.current_caller(), 'job'), (memory).scope, (memory).project_id,
@@ -71,6 +84,9 @@ begin
   end if;
   decided.reviewed_by := coalesce(identity.current_creator(), identity.current_role_name());
   decided.reviewed_at := decided.updated_at;
+  -- Of what a model extracted, the facts count from then on; its lines are out of searches.
+  decided.archived_at := case when decided.packet_type = 'extraction' and decided.review_state = 'approved' then now()
+    else decided.archived_at end;
   if decided.review_state = 'rejected' then
     if decided.review_reason is null then
       perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it', 'review_reason');
@@ -133,27 +149,21 @@ begin
   end if;
   new.review_state := 'pending';
   select r.* into rejected from packets.find_rejected(new) as r;
-  if rejected.packet_id is null then
-    return new;
-  elsif exists (
-    select from public.review_settings s where s.tenant_id = new.tenant_id and s.rejected_again = 'hold') then
+  if rejected.packet_id is not null then
+    perform packets.refuse_rejected(rejected);
     new.review_state := 'rejected';
     new.reviewed_by := rejected.reviewed_by;
     new.reviewed_at := rejected.reviewed_at;
     new.review_reason := rejected.review_reason;
     new.ttl := least(coalesce(new.ttl, 'infinity'), new.created_at + packets.rejected_for());
-    return new;
   end if;
-  perform identity.raise_error('L9VAL', format(
-    'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id),
-    'content');
-  return null;
+  return new;
 end $$;
 comment on function packets.tg_packet_store__review is 'Withholds a new memory that needs a review by review_rules, refuses '
   'edits that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a '
   'text that was rejected before, L9IMM for an edit that needs a review.';
-grant execute on function packets.find_rejected, packets.awaits_review, packets.refuse_unreviewed_edit, packets.stamp_decision,
-  packets.rejected_for to l9_agent, l9_admin, l9_worker;
+grant execute on function packets.find_rejected, packets.refuse_rejected, packets.awaits_review,
+  packets.refuse_unreviewed_edit, packets.stamp_decision, packets.rejected_for to l9_agent, l9_admin, l9_worker;
 grant execute on function packets.needs_review to l9_agent, l9_admin, l9_worker;
 
 create trigger _375_review

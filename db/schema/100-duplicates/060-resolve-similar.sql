@@ -26,6 +26,9 @@ begin
     on_similar := 'keep';
   end if;
   perform packets.check_scope(scope, project_id);
+  if on_similar = 'merge' and packets.needs_review(me.tenant_id, me.caller, scope, project_id, kind, me.source) then
+    on_similar := 'keep'; -- What is to be reviewed stands beside what counts.
+  end if;
 
   if on_similar <> 'keep' then
     -- The lock is held until the end of the transaction. The following statements see what its previous holders

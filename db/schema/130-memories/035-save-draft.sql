@@ -211,6 +211,7 @@ begin
       -- What counts already stays as it is: the change is proposed as a memory of its own.
       same := memories.find_same(draft, rules, is_beside, is_withheld => true);
     end if;
+    perform packets.refuse_rejected(same);
     if same.packet_id is not null and rules is null then
       answer.status := 'skipped_dedupe';
       answer.memory := same;

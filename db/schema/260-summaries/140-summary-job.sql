@@ -1,9 +1,9 @@
 -- Summaries that background jobs save, as the owner and for any audience. store_model_summary() calls store_summary()
--- with what a chat model wrote.
+-- with what a chat model wrote. Under the same policy a job saves what it extracted and what waits for a review.
 create policy definer_job_writes on public.packet_store for insert to l9_owner
-  with check ((select packets.is_job_writing()) and packet_type = 'summary');
-comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
-  'Functions that agents and admins call save nothing under this policy.';
+  with check ((select packets.is_job_writing()) and packet_type in ('summary', 'extraction'));
+comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries and extractions for '
+  'background jobs. Functions that agents and admins call save nothing under this policy.';
 
 -- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
 -- memory is inserted for the audience instead of the caller.

@@ -23,6 +23,7 @@ declare
   has_new_text constant boolean := new.content_hash <> old.content_hash or old.withheld_creator is not null;
 begin
   if has_new_text then
+    delete from extraction.proposals d where d.source_packet = new.packet_id;
     -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
     perform extraction.withdraw_extracted_relationships(new.packet_id);

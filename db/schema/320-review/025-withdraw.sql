@@ -1,11 +1,15 @@
--- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the memory
--- into another. The trigger of packet_store that follows a decision calls withdraw(). What approvals derive, they derive again.
+-- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the
+-- memory into another. The trigger of packet_store that follows a decision calls withdraw(). What approvals derive, they derive
+-- again.
 
 -- Most lessons, and all summaries and archived sessions, hold more than their memory says, so they could not be made again.
 create function review.refuse_withdrawal(memory public.packet_store) returns void
 language plpgsql stable set search_path = '' as $$
 begin
-  if (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
+  if (memory).packet_type = 'extraction' then
+    perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the '
+      'memory that was read; retract them instead', (memory).packet_id), 'packet_ids');
+  elsif (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
       and exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
     or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
     or exists (select from public.memory_summaries s where s.source_packet = (memory).packet_id)
@@ -14,8 +18,8 @@ begin
       'archived session, which could not be made again; delete it instead', (memory).packet_id), 'packet_ids');
   end if;
 end $$;
-comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that its '
-  'text does not hold. Not executable by callers.';
+comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that '
+  'its text does not hold. Not executable by callers.';
 
 create function review.withdraw(memory public.packet_store) returns void
 language plpgsql volatile set search_path = '' as $$
@@ -35,5 +39,7 @@ begin
   delete from public.memory_contexts c where c.packet_id = id;
   delete from public.memory_contexts c where c.predecessor_id = id;
   delete from public.memory_embeddings e where e.packet_id = id;
+  insert into importance.pending_recounts (packet_id) select unnest(memory.parent_ids);
+  delete from importance.memory_citations c where c.cited_by = id;
 end $$;
 comment on function review.withdraw is 'Deletes what was derived from a memory that no longer counts. Not executable by callers.';

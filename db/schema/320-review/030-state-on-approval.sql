@@ -1,4 +1,5 @@
--- Makes an approved memory state what waited with it: a fact, a relationship or a lesson. A trigger of packet_store calls it.
+-- Makes an approved memory state what waited with it: a fact, a relationship, a lesson, or what a model extracted. A trigger of
+-- packet_store calls it.
 
 create function review.number_of(arguments jsonb, name text, otherwise double precision) returns double precision
 language sql immutable parallel safe set search_path = ''
@@ -17,11 +18,13 @@ end;
 comment on function review.link_lesson is 'Links an approved lesson to the task that its writer named, if that has a row. Not '
   'executable by callers.';
 
+-- Each statement has the checks of its function; what a model extracted is asserted from the memory that it read.
 create function review.state(memory public.packet_store) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
   a constant jsonb := memory.envelope -> 'on_approval' -> 'arguments';
   lesson public.reflect_result;
+  source public.packet_store;
 begin
   case memory.envelope -> 'on_approval' ->> 'statement'
   when 'assert_fact' then
@@ -38,9 +41,14 @@ begin
       case when jsonb_typeof(a -> 'entities') = 'array' then array(select jsonb_array_elements_text(a -> 'entities')) end,
       review.number_of(a, 'confidence', reflection.default_confidence()), a ->> 'priority');
     perform review.link_lesson(memory, a ->> 'task_id', (lesson.reflection).reflection_id);
+  when 'extract' then
+    source := extraction.source_of_proposal(memory.packet_id);
+    insert into derived.memories_being_approved (packet_id) values (source.packet_id) on conflict do nothing;
+    perform extraction.assert_items(source, a -> 'extraction', a ->> 'model');
+    delete from derived.memories_being_approved b where b.packet_id = source.packet_id;
   else
     perform identity.raise_error('L9VAL',
-      'envelope.on_approval.statement: must be assert_fact, relate or reflect', 'envelope.on_approval');
+      'envelope.on_approval.statement: must be assert_fact, relate, reflect or extract', 'envelope.on_approval');
   end case;
 end $$;
 comment on function review.state is 'States what envelope.on_approval of a memory says, with the checks of assert_fact(), '
@@ -59,7 +67,8 @@ begin
   return null;
 end $$;
 comment on function review.tg_packet_store__follow_decision is 'States what a memory was to state once it is approved, as the '
-  'word of its creator; deletes what was derived from one that no longer counts. Definer: notes that the memory is being approved, where no caller may write.';
+  'word of its creator; deletes what was derived from one that no longer counts. Definer: notes that the memory is being '
+  'approved, where no caller may write.';
 
 create trigger _680_follow_decision after update of review_state on public.packet_store
   for each row when (

@@ -90,8 +90,8 @@ end $$;
 comment on function review.move_facts is 'Makes statements of facts those of another memory of the same audience.';
 comment on function review.move_relationships is 'Makes statements of relationships those of another memory.';
 comment on function review.move_world_updates is 'Makes updates of the world model those of another memory.';
-comment on function review.move_accesses is 'Adds this many accesses to those of another memory, and votes of agents that have not '
-  'voted on that one. Fewer than 0 takes them back; votes stay.';
+comment on function review.move_accesses is 'Adds this many accesses to those of another memory, and votes of agents that have '
+  'not voted on that one. Fewer than 0 takes them back; votes stay.';
 
 -- What the other memory has already stays where it is, and is withdrawn with the memory.
 create function review.move_to(merged public.packet_store, kept public.packet_store) returns void
@@ -129,14 +129,14 @@ begin
   delete from review.merges m where m.packet_id = from_id;
   insert into review.merges select moved.*;
 end $$;
-comment on function review.move_to is 'Makes what was derived from a memory, its citations and accesses those of another one, and '
-  'keeps what went over. For administrators. Definer: callers can''t write these tables.';
+comment on function review.move_to is 'Makes what was derived from a memory, its citations and accesses those of another one, '
+  'and keeps what went over. For administrators. Definer: callers can''t write these tables.';
 
 create function review.was_counting(packet_id uuid) returns boolean
 language sql stable security definer set search_path = ''
 return exists (select from review.merges m where m.packet_id = was_counting.packet_id and not m.was_pending);
-comment on function review.was_counting is 'True for a memory that counted when it was merged into another, which is still there. '
-  'Definer: reads a private table.';
+comment on function review.was_counting is 'True for a memory that counted when it was merged into another, which is still '
+  'there. Definer: reads a private table.';
 
 create function review.move_back(packet_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -158,6 +158,6 @@ begin
     insert into importance.pending_recounts (packet_id) values (moved.packet_id), (moved.kept_id) on conflict do nothing;
   end if;
 end $$;
-comment on function review.move_back is 'Gives a merged memory back what went over to the other one. Does nothing for a memory that '
-  'was not merged. For administrators. Definer: callers can''t write these tables.';
+comment on function review.move_back is 'Gives a merged memory back what went over to the other one. Does nothing for a memory '
+  'that was not merged. For administrators. Definer: callers can''t write these tables.';
 grant execute on function review.move_to, review.was_counting, review.move_back to l9_admin;

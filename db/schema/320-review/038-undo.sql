@@ -1,5 +1,5 @@
--- The operation undo_review: a reviewer takes back what was decided. Each decision made a version, so the text before an edit is in
--- memory_history().
+-- The operation undo_review: a reviewer takes back what was decided. Each decision made a version, so the text before an edit
+-- is in memory_history().
 
 create function review.ttl_before(memory public.packet_store) returns timestamptz language sql stable set search_path = ''
 return (
@@ -8,6 +8,7 @@ return (
   order by v.version_id desc limit 1);
 comment on function review.ttl_before is 'When a rejected memory expired before it was rejected.';
 
+-- A merged memory counts before what went over is given back to it, because what is withheld states nothing.
 create function review.undo(packet_id uuid) returns review.decision
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -40,7 +41,7 @@ begin
   end if;
   return answer;
 end $$;
-comment on function review.undo is 'Puts a memory that was approved or rejected back among those that wait. One that was merged is '
-  'what it was before, with what went over to the other memory.';
+comment on function review.undo is 'Puts a memory that was approved or rejected back among those that wait. One that was '
+  'merged is what it was before, with what went over to the other memory.';
 
 grant execute on function review.ttl_before, review.undo to l9_admin;

@@ -33,8 +33,8 @@ begin
 end $$;
 comment on function review.checked_ids is 'The list of ids, or L9VAL or L9LIM if it is empty, too long, or names one twice.';
 
--- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so that
--- a parent comes before its children. An error names its item and undoes all of the call.
+-- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so
+-- that a parent comes before its children. An error names its item and undoes all of the call.
 create function review.decide_all(packet_ids uuid[], decision text, reason text, expected_version timestamptz)
 returns setof public.review_decision
 language plpgsql volatile set search_path = '' as $$
@@ -75,8 +75,8 @@ begin
       (answer.memory).updated_at, nullif((answer.memory).packet_id, item.id))::public.review_decision;
   end loop;
 end $$;
-comment on function review.decide_all is 'Decides about all of these memories, in the order of their times. An error of one undoes '
-  'all, and its message names the item.';
+comment on function review.decide_all is 'Decides about all of these memories, in the order of their times. An error of one '
+  'undoes all, and its message names the item.';
 
 create function review.check_edit(packet_ids uuid[], expected_version timestamptz, is_edited boolean) returns void
 language plpgsql immutable set search_path = '' as $$
@@ -143,8 +143,8 @@ begin
   return query select d.* from review.decide_all(packet_ids, 'approved', identity.given_text(reason), expected_version) d;
 end $$;
 comment on function public.approve_memory is 'Makes 1 to 500 memories that wait for a review count, all or none; of one, text, '
-  'title, tags and fields may be changed in the same step. Where the same memory counts already, the two are merged. Approves what '
-  'was rejected, too. For administrators. Audited as APPROVE. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+  'title, tags and fields may be changed in the same step. Where the same memory counts already, the two are merged. Approves '
+  'what was rejected, too. For administrators. Audited as APPROVE. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 
 create function public.reject_memory(packet_ids uuid[], reason text, expected_version timestamptz default null)
 returns setof public.review_decision
@@ -158,9 +158,9 @@ begin
   perform identity.check_bytes(btrim(reason), packets.max_reason_bytes(), 'reason');
   return query select d.* from review.decide_all(packet_ids, 'rejected', reason, expected_version) d;
 end $$;
-comment on function public.reject_memory is 'Rejects 1 to 500 memories, all or none. reason: required, at most 1000 bytes; their '
-  'writers read it. They are kept 30 days for their writers and for reviewers. What was approved before is withdrawn with all that '
-  'was derived from it. For administrators. Audited as REJECT. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+comment on function public.reject_memory is 'Rejects 1 to 500 memories, all or none. reason: required, at most 1000 bytes; '
+  'their writers read it. They are kept 30 days for their writers and for reviewers. What was approved before is withdrawn '
+  'with all that was derived from it. For administrators. Audited as REJECT. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function review.max_batch, review.checked_ids, review.decide_all, review.check_edit,
   review.edit to l9_admin;
 -- Agents get a clear error.
@@ -172,7 +172,7 @@ begin
   perform identity.require_admin();
   return query select d.* from review.decide_all(packet_ids, 'undone', null, null) d;
 end $$;
-comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved or '
-  'rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former one. '
-  'For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
+comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved '
+  'or rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former '
+  'one. For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function public.undo_review to l9_agent, l9_admin;

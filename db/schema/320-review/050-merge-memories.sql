@@ -43,7 +43,8 @@ begin
   where p.packet_id = other_id;
   perform review.audit_merge(other, kept_id);
   select p.* into other from public.packet_store p where p.packet_id = other_id;
-  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at, kept_id)::public.review_decision;
+  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at,
+    kept_id)::public.review_decision;
 end $$;
 comment on function review.merge_one is 'Merges one memory into another.';
 
@@ -64,8 +65,8 @@ declare
   new_importance constant real := (select max(o.importance_score) from unnest(others || kept) as o);
 begin
   if cardinality(new_tags) > packets.max_tags() then
-    perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at most '
-      '%s', cardinality(new_tags), packets.max_tags()), 'others');
+    perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at '
+      'most %s', cardinality(new_tags), packets.max_tags()), 'others');
   elsif cardinality(new_parents) > packets.max_parents() then
     perform identity.raise_error('L9LIM', format('others: their parents and those of the memory that is kept are %s together, at '
       'most %s', cardinality(new_parents), packets.max_parents()), 'others');
@@ -73,9 +74,10 @@ begin
   return (public.update_memory(kept.packet_id, content => take_labels.text, tags => nullif(new_tags, '{}'),
     parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => new_importance)).memory;
 end $$;
-comment on function review.take_labels is 'Gives the memory that is kept the tags and parents of the others, the longest life and '
-  'the highest estimate of importance among them, and a new text if there is one.';
+comment on function review.take_labels is 'Gives the memory that is kept the tags and parents of the others, the longest life '
+  'and the highest estimate of importance among them, and a new text if there is one.';
 
+-- The others make room first, so that the new text may be the text of one of them.
 create function public.merge_memories(keep uuid, others uuid[], text text default null, expected_version timestamptz default null)
 returns public.merge_result
 language plpgsql volatile set search_path = '' as $$
@@ -113,9 +115,9 @@ begin
   answer.memory := review.take_labels(kept, given, identity.given_text(text));
   return answer;
 end $$;
-comment on function public.merge_memories is 'Makes one memory of several: what was derived from the others, their tags, parents, '
-  'citations and access counts go over to keep; text replaces its text. The others are kept 30 days as rejected, and undo_review '
-  'brings them back. All are of one scope, project, org and user. For administrators. Audited as MERGE. Errors: L9OWN, L9VER, '
-  'L9VAL, L9LIM, L9SCP, L9AUT.';
+comment on function public.merge_memories is 'Makes one memory of several: what was derived from the others, their tags, '
+  'parents, citations and access counts go over to keep; text replaces its text. The others are kept 30 days as rejected, and '
+  'undo_review brings them back. All are of one scope, project, org and user. For administrators. Audited as MERGE. Errors: '
+  'L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function review.check_merge, review.merge_one, review.take_labels to l9_admin;
 grant execute on function public.merge_memories to l9_agent, l9_admin;

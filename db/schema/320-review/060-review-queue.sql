@@ -22,8 +22,8 @@ comment on column public.review_contradiction.new_object is 'The value that the 
 comment on column public.review_contradiction.confidence is 'How sure the present value is, from 0 to 1.';
 comment on column public.review_contradiction.source_packet is 'The memory that states the present value.';
 comment on column public.review_contradiction.creator is 'Who states it.';
-comment on column public.review_contradiction.is_from_admin is 'True if an administrator states it: then it stays in spite of the '
-  'approval.';
+comment on column public.review_contradiction.is_from_admin is 'True if an administrator states it: then it stays in spite of '
+  'the approval.';
 
 create type public.review_rejection as (packet_id uuid, reviewed_by text, reviewed_at timestamptz, review_reason text);
 comment on type public.review_rejection is 'A memory of the same text that was rejected before.';
@@ -33,8 +33,8 @@ comment on column public.review_rejection.reviewed_at is 'When it was rejected.'
 comment on column public.review_rejection.review_reason is 'Why it was rejected.';
 
 create type public.review_item as (
-  packet_id uuid, kind text, title text, content text, is_truncated boolean, fields jsonb, scope text, project_id text, branch text,
-  tags text[], creator text, source text, agent text, tool_name text, speaker text, "timestamp" timestamptz,
+  packet_id uuid, kind text, title text, content text, is_truncated boolean, fields jsonb, scope text, project_id text,
+  branch text, tags text[], creator text, source text, agent text, tool_name text, speaker text, "timestamp" timestamptz,
   created_at timestamptz, updated_at timestamptz, duplicates public.review_duplicate[],
   contradictions public.review_contradiction[], rejected_before public.review_rejection[]);
 comment on type public.review_item is 'A memory that waits for a review.';
@@ -74,8 +74,7 @@ begin atomic
   from (
     select (memory).envelope as fact
     union all
-    select f.fact from jsonb_array_elements(
-      case when jsonb_typeof((memory).envelope -> 'facts') = 'array' then (memory).envelope -> 'facts' else '[]' end) as f (fact)
+    select f.fact from jsonb_path_query((memory).envelope, 'lax $.on_approval.arguments.extraction.facts[*]') as f (fact)
   ) s
   where jsonb_typeof(s.fact) = 'object' and jsonb_typeof(s.fact -> 'subject') = 'string'
     and jsonb_typeof(s.fact -> 'predicate') = 'string' and s.fact -> 'object' is not null;
@@ -96,8 +95,8 @@ return coalesce((
     and f.subject_normalized = entities.normalise_name(s.subject) and f.predicate = s.predicate
   where f.is_single_valued and f.valid_to is null and f.retracted_at is null
     and entities.normalise_name(f.object #>> '{}') <> entities.normalise_name(s.object #>> '{}')), '{}');
-comment on function review.contradictions_of is 'The facts with one value at a time that hold now, where a memory will state another '
-  'value once it counts.';
+comment on function review.contradictions_of is 'The facts with one value at a time that hold now, where a memory will state '
+  'another value once it counts.';
 
 create function review.duplicates_of(memory public.packet_store) returns public.review_duplicate[]
 language sql stable set search_path = ''
@@ -109,8 +108,8 @@ return coalesce((
     (memory).packet_type, (memory).org_id, (memory).user_id, (memory).packet_id) s
   join public.packet_store p on p.packet_id = s.packet_id
   where p.withheld_creator is null), '{}');
-comment on function review.duplicates_of is 'The memories that count, in the place and of the kind of this one, and say nearly the '
-  'same.';
+comment on function review.duplicates_of is 'The memories that count, in the place and of the kind of this one, and say nearly '
+  'the same.';
 
 create function review.rejections_of(memory public.packet_store) returns public.review_rejection[]
 language sql stable set search_path = ''
@@ -123,7 +122,8 @@ return coalesce((
     where p.review_state = 'rejected' and p.tenant_id = (memory).tenant_id and p.content_hash = (memory).content_hash
       and p.packet_id <> (memory).packet_id
     order by p.reviewed_at desc, p.packet_id limit 10) r), '{}');
-comment on function review.rejections_of is 'The memories of this text, of whatever creator, that were rejected and have not expired.';
+comment on function review.rejections_of is 'The memories of this text, of whatever creator, that were rejected and have not '
+  'expired.';
 
 create function review.to_item(memory public.packet_store) returns public.review_item
 language sql stable set search_path = ''
@@ -182,9 +182,9 @@ begin
   perform audit.audit_read('READ', jsonb_build_object('review_queue', true, 'ids', to_jsonb(found_ids)));
   return page;
 end $$;
-comment on function public.review_queue is 'The memories that wait for a review and that the caller may read, oldest first, each '
-  'with who wrote it, near-duplicates, present facts that its approval would contradict, and rejections of the same text. k: 1 to '
-  '100. cursor: next_cursor of the page before. For administrators. Writes an audit row. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function public.review_queue is 'The memories that wait for a review and that the caller may read, oldest first, '
+  'each with who wrote it, near-duplicates, present facts that its approval would contradict, and rejections of the same text. '
+  'k: 1 to 100. cursor: next_cursor of the page before. For administrators. Writes an audit row. Errors: L9VAL, L9SCP, L9AUT.';
 
 grant execute on function review.statements_of, review.contradictions_of, review.duplicates_of, review.rejections_of,
   review.to_item to l9_admin;

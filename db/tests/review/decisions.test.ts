@@ -1,199 +1,263 @@
-// Reviewers approve, edit, reject and take back, one memory or many at once, and nobody else does.
+// What follows from a decision: an approved memory counts and what waited with it is derived, a rejected one is kept for its
+// creator and reviewers until it expires.
 import { errorOf } from '../support/errors.ts';
-import { saveMemory } from '../support/memories.ts';
+import { callSaveMemory, expireMemories, saveMemory, searchMemory, storedMemories } from '../support/memories.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { addColleague, decide, reads, setRule, stateOf } from './support.ts';
 
-describe('a reviewer', () => {
-  const db = useTestDatabase();
-  beforeAll(async () => {
-    await db.sql('L', "select public.set_review_rule(true, caller => 'C', scope => 'global')");
-  });
-
+describe('a decision', () => {
+  const db = useTestDatabase({ rollsBack: true });
+  const inGlobal = { scope: 'global', project_id: null };
   let serial = 0;
-  const held = (content = `held ${++serial}`, args = {}) =>
-    saveMemory(db, 'C', { content, scope: 'global', project_id: null, ...args });
-  const rowOf = async (id: string) =>
-    (
-      await db.asSuperuser(
-        'select envelope, tags, review_state, review_reason, reviewed_by, ttl, updated_at::text from public.packet_store where packet_id = $1',
-        [id],
-      )
-    )[0];
-  const stateOf = async (id: string) => (await rowOf(id))?.review_state;
-  const audited = (id: string) =>
-    db.asSuperuser(
-      "select operation from public.audit_log where row_id = $1 and status = 'success' order by audit_id",
-      [id],
-    );
-  const approve = (ids: string[], others = '', values: unknown[] = []) =>
-    db.sql('L', `select * from public.approve_memory($1${others}) d`, [ids, ...values]);
-  const reject = (ids: string[], reason: string | null = 'not so') =>
-    db.sql('L', 'select * from public.reject_memory($1, $2)', [ids, reason]);
-  const undo = (ids: string[]) => db.sql('L', 'select * from public.undo_review($1)', [ids]);
+  const text = () => `The heron stands ${++serial} hours in the reeds`;
+  const pending = (args: object = {}) => saveMemory(db, 'C', { content: text(), ...inGlobal, ...args });
+  const count = async (table: string, where = 'true', values: unknown[] = []) =>
+    (await db.asSuperuser(`select count(*)::integer as n from ${table} where ${where}`, values))[0].n;
 
-  it('is an administrator, whatever psql under the role of an agent tries', async () => {
-    const id = await held();
-    const other = await saveMemory(db, 'L', { content: 'counts' });
-    for (const [statement, values] of [
-      ['select public.approve_memory($1)', [[id]]],
-      ["select public.reject_memory($1, 'no')", [[id]]],
-      ['select public.undo_review($1)', [[id]]],
-      ['select public.merge_memories($1, $2)', [other, [id]]],
-      ['select public.review_queue()', []],
-      ["select review.decide($1, 'approved')", [id]],
-      ['select review.move_back($1)', [id]],
-      ["update public.packet_store set review_state = 'approved' where packet_id = $1", [id]],
-    ] as [string, unknown[]][]) {
-      const { code } = await errorOf(db.sql('C', statement, values));
-      expect(['L9SCP', '42501'], statement).toContain(code);
-    }
-    for (const name of ['approve_memory', 'reject_memory'] as const) {
-      const args = name === 'approve_memory' ? '$1' : "$1, 'no'";
-      await expect(db.sql('C', `select public.${name}(${args})`, [[id]])).rejects.toMatchObject({
-        code: 'L9SCP',
-        message: 'only administrators can do this',
-      });
-    }
-    expect(await stateOf(id)).toBe('pending');
+  beforeAll(async () => {
+    await addColleague(db);
+    await setRule(db, { needs_review: true, caller: 'C', scope: 'global' });
   });
 
-  it('approves many memories at once, parents before children', async () => {
-    const parent = await held();
-    const child = await held(undefined, { parent_ids: [parent] });
-    const decided = await approve([child, parent]);
-    expect(decided.map(({ packet_id, status, merged_into }) => [packet_id, status, merged_into])).toStrictEqual([
-      [parent, 'approved', null],
-      [child, 'approved', null],
-    ]);
-    expect(await rowOf(child)).toMatchObject({ review_state: 'approved', reviewed_by: 'L-CTO', ttl: null });
-    expect(await audited(child)).toContainEqual({ operation: 'APPROVE' });
-    expect((await approve([child]))[0].status).toBe('approved');
-  });
-
-  it('decides about all memories of a batch or none, and is told which one is wrong', async () => {
-    const [first, second] = [await held(), await held()];
-    const missing = '01900000-0000-7000-8000-000000000000';
-    const counting = await saveMemory(db, 'L', { content: `counts ${++serial}` });
-    for (const [ids, code, message] of [
-      [[first, missing, second], 'L9OWN', `packet_ids: item 2 of 3: memory ${missing} does not exist, or is not yours`],
-      [
-        [first, second, counting],
-        'L9VAL',
-        `packet_ids: item 3 of 3: memory ${counting} needs no review: it counts already`,
-      ],
-      [[first, second, first], 'L9VAL', `packet_ids: memory ${first} is named twice`],
-      [[], 'L9VAL', 'packet_ids: give the ids of 1 to 500 memories'],
-      [Array.from({ length: 501 }, () => first), 'L9LIM', 'packet_ids: at most 500, got 501'],
-    ] as const) {
-      await expect(approve([...ids])).rejects.toMatchObject({ code, message, column: 'packet_ids' });
-      await expect(reject([...ids])).rejects.toMatchObject({ code, message });
-    }
-    expect([await stateOf(first), await stateOf(second)]).toStrictEqual(['pending', 'pending']);
-  });
-
-  it('corrects the text, tags and fields of a memory in the step that approves it', async () => {
-    const id = await held('The port is 5433.', { tags: ['db'] });
-    const { updated_at } = await rowOf(id);
-    const [{ status }] = await approve([id], ', text => $2, tags => $3, fields => $4, expected_version => $5', [
-      'The port is 5432.',
-      ['db', 'ports'],
-      { checked: true },
-      updated_at,
-    ]);
-    expect(status).toBe('approved');
-    expect(await rowOf(id)).toMatchObject({
+  it('to approve makes a memory count for everybody, and keeps who decided, when and why', async () => {
+    const id = await pending({ content: 'The heron eats frogs at dusk' });
+    const decided = await decide(db, id, 'approved', ' Seen twice. ');
+    expect(decided).toMatchObject({
+      status: 'approved',
       review_state: 'approved',
-      envelope: { content: 'The port is 5432.', checked: true },
-      tags: ['db', 'ports'],
+      reviewed_by: 'L-CTO',
+      review_reason: 'Seen twice.',
     });
-    // What it said before is history for its writer and for reviewers only.
-    const history = await db.sql('C', 'select content from public.memory_history($1)', [id]);
-    expect(history.map(({ content }) => content)).toContain('The port is 5433.');
-  });
-
-  it('gives a memory of a kind with a title another one', async () => {
-    const id = await held('x', {
-      ...{ content: null, kind: 'decision' },
-      envelope: { title: 'Use Postgres', status: 'accepted', text: 'We use Postgres.', decision: 'Postgres' },
-    }).catch(() => null);
-    if (id !== null) {
-      await approve([id], ', title => $2', ['Use PostgreSQL']);
-      expect((await rowOf(id)).envelope.title).toBe('Use PostgreSQL');
-    }
-    const note = await held();
-    await expect(approve([note], ", title => 'A title'")).rejects.toMatchObject({
-      code: 'L9VAL',
-      message: 'title: a memory of kind note has none',
+    expect(decided.reviewed_at).toStrictEqual(decided.updated_at);
+    expect(decided).toMatchObject({ text_creator: null, metadata: { creator: 'Cursor-IDE' } });
+    expect((await searchMemory(db, 'D', { query: 'heron frogs' })).hits).toMatchObject([
+      { packet_id: id, standing: { review_state: 'approved', is_own: false } },
+    ]);
+    expect(await callSaveMemory(db, 'D', { content: 'The heron eats frogs at dusk', ...inGlobal })).toMatchObject({
+      status: 'skipped_dedupe',
+      memory: { packet_id: id },
     });
   });
 
-  it('is refused where the memory has changed since it was read, and for changes of several memories', async () => {
-    const [id, other] = [await held(), await held()];
-    const { updated_at } = await rowOf(id);
-    await db.sql('C', "select public.update_memory($1, content => 'Changed meanwhile.')", [id]);
-    for (const edit of ['', ", text => 'Another.'"])
-      await expect(approve([id], `, expected_version => $2${edit}`, [updated_at])).rejects.toMatchObject({
-        code: 'L9VER',
-      });
-    await expect(approve([id, other], ", text => 'Both.'")).rejects.toMatchObject({
-      code: 'L9VAL',
-      column: 'packet_ids',
-    });
-    await expect(approve([id, other], ', expected_version => now()')).rejects.toMatchObject({
-      code: 'L9VAL',
-      column: 'expected_version',
-    });
-    expect(await stateOf(id)).toBe('pending');
+  it('to approve derives what a memory that is saved derives', async () => {
+    await db.sql('L', "select public.register_field_index('status')");
+    const parent = await saveMemory(db, 'L', { content: text(), ...inGlobal });
+    const id = await pending({ kind: 'event', envelope: { event_type: 'seen', status: 'open' }, parent_ids: [parent] });
+    const derived = async () => [
+      await count('public.agent_memory_events', 'packet_id = $1', [id]),
+      await count('public.field_values', 'packet_id = $1', [id]),
+      await count('importance.memory_citations', 'cited_by = $1', [id]),
+      await count('importance.pending_recounts', 'packet_id = $1', [parent]),
+    ];
+    await db.asSuperuser('delete from importance.pending_recounts');
+    expect(await derived()).toStrictEqual([0, 0, 0, 0]);
+    await decide(db, id, 'approved');
+    expect(await derived()).toStrictEqual([1, 1, 1, 1]);
   });
 
-  it('rejects with a reason, which the writer reads', async () => {
-    const id = await held();
-    for (const reason of [null, '', '  \u200b'])
-      await expect(reject([id], reason)).rejects.toMatchObject({ code: 'L9VAL', column: 'reason' });
-    await expect(reject([id], 'x'.repeat(1001))).rejects.toMatchObject({ code: 'L9LIM', column: 'reason' });
-    expect((await reject([id], 'It is 5432.'))[0].status).toBe('rejected');
-    const [mine] = await db.sql(
+  it('to approve states what waited with a memory as the word of its creator', async () => {
+    const [fact] = await db.sql(
       'C',
-      'select review_state, review_reason from public.packet_store where packet_id = $1',
+      `select fact_id, source_packet from public.assert_fact('heron', 'eats', '"frogs"', 0.6, scope => 'global',
+         valid_from => '2026-01-01', into_world => true)`,
+    );
+    const [relation] = await db.sql(
+      'C',
+      "select public.relate('heron', 'lives in', 'reeds', scope => 'global') is null as waits",
+    );
+    const [lesson] = await db.sql(
+      'C',
+      `select status, (reflection).reflection_id, (reflection).source_packet from public.reflect('Do not feed herons', 'failure',
+         'By the lake', '{heron}', scope => 'global', priority => 'high')`,
+    );
+    expect(fact.fact_id).toBeNull();
+    expect(relation.waits).toBe(true);
+    expect(lesson).toMatchObject({ status: 'pending', reflection_id: null });
+    const waiting = await db.asSuperuser("select packet_id from public.packet_store where review_state = 'pending'");
+    expect(waiting).toHaveLength(3);
+    for (const { packet_id } of waiting) await decide(db, packet_id, 'approved');
+    expect(
+      await db.sql(
+        'D',
+        'select subject, predicate, object, confidence, creator, is_from_admin from public.knowledge_facts',
+      ),
+    ).toStrictEqual([
+      {
+        subject: 'heron',
+        predicate: 'eats',
+        object: 'frogs',
+        confidence: 0.6,
+        creator: 'Cursor-IDE',
+        is_from_admin: false,
+      },
+    ]);
+    expect(await db.sql('D', 'select agent, valid_from::date::text from public.fact_evidence')).toStrictEqual([
+      { agent: 'Cursor-IDE', valid_from: '2026-01-01' },
+    ]);
+    expect(
+      await db.sql('D', 'select source_entity, target_entity, creator from public.entity_relationships'),
+    ).toStrictEqual([{ source_entity: 'heron', target_entity: 'reeds', creator: 'Cursor-IDE' }]);
+    expect(
+      await db.sql('D', 'select reflection_type, context, entities, priority, creator from public.reflection_store'),
+    ).toStrictEqual([
+      {
+        reflection_type: 'failure',
+        context: 'By the lake',
+        entities: ['heron'],
+        // As high as its agent may give.
+        priority: 'medium',
+        creator: 'Cursor-IDE',
+      },
+    ]);
+    // Their texts stay the agent's own.
+    expect(await count('public.packet_store', 'text_creator is not null')).toBe(0);
+    expect(await count('derived.memories_being_approved')).toBe(0);
+  });
+
+  it('to approve merges into the memory that counts already', async () => {
+    const id = await pending({ content: 'The heron is grey', tags: ['colour'] });
+    const counting = await saveMemory(db, 'D', { content: 'the heron is  grey', ...inGlobal, tags: ['bird'] });
+    expect(await decide(db, id, 'approved')).toMatchObject({
+      status: 'merged',
+      packet_id: counting,
+      tags: ['bird', 'colour'],
+      metadata: { creator: 'D-Agent' },
+    });
+    expect(await storedMemories(db, [id, counting])).toStrictEqual([counting]);
+    const [audited] = await db.asSuperuser(
+      "select row_id, details ->> 'into' as into from public.audit_log where operation = 'MERGE'",
+    );
+    expect(audited).toStrictEqual({ row_id: id, into: counting });
+  });
+
+  it('holds for the sections of a document, too', async () => {
+    const document = {
+      kind: 'document',
+      scope: 'global',
+      data: { title: 'Herons', body_md: '# One\nGrey.\n\n# Two\nTall.\n' },
+    };
+    const [{ packet_id }] = await db.sql('C', 'select * from public.memory_store($1)', [JSON.stringify([document])]);
+    const states = () =>
+      db.asSuperuser('select distinct review_state from public.packet_store where packet_id = $1 or part_of = $1', [
+        packet_id,
+      ]);
+    const [{ section }] = await db.asSuperuser(
+      'select packet_id as section from public.packet_store where part_of = $1 limit 1',
+      [packet_id],
+    );
+    expect(await errorOf(decide(db, section, 'approved'))).toMatchObject({ code: 'L9VAL', column: 'review_state' });
+    for (const [decision, reason] of [
+      ['rejected', 'Too short.'],
+      ['pending', null],
+      ['approved', null],
+    ] as const) {
+      await decide(db, packet_id, decision, reason);
+      expect(await states()).toStrictEqual([{ review_state: decision }]);
+    }
+    expect(await reads(db, 'D', section)).toBe(true);
+  });
+
+  it('is made by administrators who may write there, once, with a reason to reject', async () => {
+    const id = await pending();
+    const calls: [string, unknown[], object][] = [
+      ["select review.decide($1, 'maybe')", [id], { code: 'L9VAL', column: 'decision' }],
+      ["select review.decide($1, 'rejected')", [id], { code: 'L9VAL', column: 'review_reason' }],
+      ["select review.decide($1, 'rejected', ' ')", [id], { code: 'L9VAL', column: 'review_reason' }],
+      ["select review.decide($1, 'rejected', repeat('x', 1001))", [id], { code: 'L9LIM', column: 'review_reason' }],
+      ["select review.decide($1, 'rejected', 'token ghp_' || repeat('a1B2', 9))", [id], { code: 'L9SEC' }],
+      ["select review.decide($1, 'approved', null, '2020-01-01')", [id], { code: 'L9VER' }],
+      ["select review.decide('01900000-0000-7000-8000-000000000000', 'approved')", [], { code: 'L9OWN' }],
+      ['update public.packet_store set review_state = null where packet_id = $1', [id], { code: 'L9VAL' }],
+      ["update public.packet_store set review_state = 'done' where packet_id = $1", [id], { code: 'L9VAL' }],
+    ];
+    for (const [statement, values, error] of calls)
+      expect(await errorOf(db.sql('L', statement, values)), statement).toMatchObject(error);
+    const narrow = { 'jwt.claims.scopes': '["developer"]' };
+    expect(await errorOf(db.sql('L', "select review.decide($1, 'approved')", [id], narrow))).toMatchObject({
+      code: 'L9OWN',
+    });
+    const counting = await saveMemory(db, 'D', { content: text(), ...inGlobal });
+    expect(await errorOf(decide(db, counting, 'approved'))).toMatchObject({ code: 'L9VAL', column: 'review_state' });
+    expect(await stateOf(db, id)).toBe('pending');
+  });
+
+  it('is audited as what it is, beside the save', async () => {
+    const [approved, rejected] = [await pending(), await pending()];
+    await decide(db, approved!, 'approved');
+    await decide(db, rejected!, 'rejected', 'No.');
+    const operations = async (id: string) =>
+      (await db.asSuperuser('select operation from public.audit_log where row_id = $1 order by audit_id', [id])).map(
+        ({ operation }) => operation,
+      );
+    expect(await operations(approved!)).toStrictEqual(['INSERT', 'APPROVE']);
+    expect(await operations(rejected!)).toStrictEqual(['INSERT', 'REJECT']);
+  });
+
+  it('leaves what a memory said while it was pending to its creator and reviewers', async () => {
+    const id = await pending({ content: 'The heron is pink' });
+    await db.sql(
+      'L',
+      'update public.packet_store set envelope = \'{"content": "The heron is white"}\' where packet_id = $1',
       [id],
     );
-    expect(mine).toStrictEqual({ review_state: 'rejected', review_reason: 'It is 5432.' });
-    expect(await audited(id)).toContainEqual({ operation: 'REJECT' });
+    await decide(db, id, 'approved');
+    const texts = async (caller: string) =>
+      (await db.sql(caller, 'select content from public.memory_history($1) order by version', [id])).map(
+        ({ content }) => content,
+      );
+    expect(await texts('D')).toStrictEqual(['The heron is white']);
+    expect(await texts('C')).toStrictEqual(['The heron is pink', 'The heron is white', 'The heron is white']);
+    const [{ now }] = await db.asSuperuser('select clock_timestamp() as now');
+    const past = await searchMemory(db, 'D', { query: 'pink heron', as_of: now });
+    expect(JSON.stringify(past.hits)).not.toContain('pink');
   });
 
-  it('takes back a rejection and an approval, with all that was derived from the memory', async () => {
-    const id = await held('The ferry leaves at nine.', { ttl: '2099-01-01T00:00:00Z' });
-    await reject([id]);
-    expect((await rowOf(id)).ttl.getTime()).toBeLessThan(Date.now() + 31 * 86_400_000);
-    expect((await undo([id]))[0].status).toBe('pending');
-    expect(await rowOf(id)).toMatchObject({
-      review_state: 'pending',
-      review_reason: null,
-      ttl: new Date('2099-01-01T00:00:00Z'),
-    });
-    await approve([id]);
-    await db.sql('L', "select public.assert_fact('ferry', 'leaves at', '\"nine\"', source_packet => $1)", [id]);
-    await db.sql('L', "select public.relate('ferry', 'calls_at', 'island', source_packet => $1)", [id]);
-    await db
-      .sql('L', "select public.apply_world_update($1, scope => 'global')", [
-        { insight_type: 'change', content: 'w', entities: [{ entity_id: 'ferry', attributes: { at: 'nine' } }] },
-      ])
-      .catch(() => null);
-    expect((await undo([id]))[0].status).toBe('pending');
-    for (const table of ['fact_evidence', 'relationship_evidence', 'memory_embeddings', 'field_values'])
-      expect(await db.asSuperuser(`select from public.${table} where packet_id = $1`, [id]), table).toStrictEqual([]);
-    expect(await db.sql('L', "select * from public.find_facts(subject => 'ferry')")).toStrictEqual([]);
-    await expect(undo([id])).rejects.toMatchObject({ code: 'L9VAL', column: 'packet_ids' });
-    const counting = await saveMemory(db, 'L', { content: `counts ${++serial}` });
-    await expect(undo([counting])).rejects.toMatchObject({ code: 'L9VAL' });
-    // Nobody but its writer and reviewers sees it any more.
-    expect((await approve([id]))[0].status).toBe('approved');
+  it('to reject keeps the memory for 30 days, then cleanup takes it', async () => {
+    const id = await pending();
+    const { ttl, reviewed_at } = await decide(db, id, 'rejected', 'No.');
+    expect(ttl - reviewed_at).toBe(30 * 24 * 3600 * 1000);
+    const sooner = await pending({ ttl: '2026-12-01T00:00:00Z' });
+    const [{ is_sooner }] = await db.sql(
+      'L',
+      "select (memory).ttl <= now() + interval '30 days' as is_sooner from review.decide($1, 'rejected', 'No.')",
+      [sooner],
+    );
+    expect(is_sooner).toBe(true);
+    for (const attempt of [
+      'select public.delete_memory($1)',
+      "select public.update_memory($1, content => 'another text')",
+      "select public.update_memory($1, ttl => '2090-01-01')",
+    ])
+      expect(await errorOf(db.sql('C', attempt, [id])), attempt).toMatchObject({ code: 'L9IMM' });
+    await db.sql('C', 'delete from public.packet_store where packet_id = $1', [id]);
+    expect(await stateOf(db, id)).toBe('rejected');
+    await expireMemories(db, [id]);
+    await db.sql('L', 'select public.delete_expired_memories()');
+    expect(await storedMemories(db, [id])).toStrictEqual([]);
   });
 
-  it('approves what was rejected', async () => {
-    const id = await held();
-    await reject([id]);
-    await approve([id]);
-    expect(await rowOf(id)).toMatchObject({ review_state: 'approved', review_reason: null, ttl: null });
+  it('to reject refuses the same text again, or holds it, without asking a second time', async () => {
+    const content = 'The heron stole my lunch';
+    const id = await pending({ content });
+    const { ttl } = await decide(db, id, 'rejected', 'Herons do not steal.');
+    const again = [
+      { content, ...inGlobal },
+      { content: content.toUpperCase(), ...inGlobal },
+      { content, ...inGlobal, kind: 'idea' },
+    ];
+    for (const args of again)
+      expect(await errorOf(callSaveMemory(db, 'C', args))).toMatchObject({ code: 'L9VAL', column: 'content' });
+    // It is another's to say, and elsewhere it needs no review.
+    expect(await callSaveMemory(db, 'C', { content })).toMatchObject({ status: 'inserted' });
+    expect((await callSaveMemory(db, 'D', { content, ...inGlobal, kind: 'idea' })).status).toBe('inserted');
+
+    await db.sql('L', "select public.set_review_settings('hold')");
+    const held = await callSaveMemory(db, 'C', { content, ...inGlobal });
+    expect(held).toMatchObject({ status: 'skipped_dedupe', memory: { packet_id: id, review_state: 'rejected' } });
+    const elsewhere = await callSaveMemory(db, 'C', { content, ...inGlobal, kind: 'fact' });
+    expect(elsewhere).toMatchObject({ status: 'inserted', memory: { review_state: 'rejected' } });
+    expect(new Date(elsewhere.memory.ttl).getTime()).toBeGreaterThanOrEqual(ttl.getTime());
+    await expireMemories(db, [id, elsewhere.memory.packet_id]);
+    expect((await callSaveMemory(db, 'C', { content, ...inGlobal })).memory.review_state).toBe('pending');
   });
 });

@@ -58,10 +58,16 @@ describe('review_queue', () => {
   it('shows the present facts that an approval would contradict', async () => {
     await db.sql('L', "select public.register_predicate('runs on', true)");
     await db.sql('L', "select public.assert_fact('billing', 'runs on', '\"MySQL\"', project_id => 'facts')");
-    await db
-      .sql('C', "select public.assert_fact('Billing', 'runs on', '\"Postgres\"', project_id => 'facts')")
-      .catch(() => null);
+    await db.sql('C', "select public.assert_fact('Billing', 'runs on', '\"Postgres\"', project_id => 'facts')");
+    const extraction = {
+      facts: [{ subject: 'billing', predicate: 'runs on', object: 'Oracle', confidence: 1 }, 'no fact'],
+    };
+    await saveMemory(db, 'C', {
+      ...{ content: 'What a model read.', project_id: 'facts' },
+      envelope: { on_approval: { statement: 'extract', arguments: { extraction } } },
+    });
     const { items } = await queue("project_id => 'facts'");
+    expect(items[1].contradictions).toMatchObject([{ present_object: 'MySQL', new_object: 'Oracle' }]);
     expect(items[0].contradictions).toMatchObject([
       {
         ...{ subject: 'billing', predicate: 'runs on', present_object: 'MySQL', new_object: 'Postgres' },

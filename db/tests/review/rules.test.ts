@@ -88,7 +88,10 @@ describe('review_rules', () => {
       expect(await errorOf(db.sql('L', `select ${call}`, [], narrow)), call).toMatchObject({ code: 'L9SCP' });
     }
     expect(await errorOf(db.sql('C', 'select * from public.review_rules'))).toMatchObject({ code: '42501' });
-    for (const statement of ['insert into public.review_rules (needs_review) values (false)', 'delete from public.review_rules'])
+    for (const statement of [
+      'insert into public.review_rules (needs_review) values (false)',
+      'delete from public.review_rules',
+    ])
       expect(await errorOf(db.sql('L', statement)), statement).toMatchObject({ code: '42501' });
   });
 

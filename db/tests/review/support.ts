@@ -23,7 +23,12 @@ export const deleteRules = (db: Sessions) =>
 
 /** Registers another agent with the rights of C. */
 export const addColleague = (db: Sessions, caller = 'D') =>
-  db.sql('L', 'select public.register_actor($1, $2, $3, $4)', [caller, `${caller}-Agent`, `${caller}-source`, 'colleague']);
+  db.sql('L', 'select public.register_actor($1, $2, $3, $4)', [
+    caller,
+    `${caller}-Agent`,
+    `${caller}-source`,
+    'colleague',
+  ]);
 
 /** Decides as L, and returns the status and the memory. */
 export async function decide(db: Sessions, id: string, decision: string, reason: string | null = null) {

@@ -8,6 +8,7 @@ import { RECALLS } from '../operations/recalled.ts';
 import { dataSchema } from './kind-schemas.ts';
 import { leanInput, leanOutput, type Schema } from './lean-schema.ts';
 import { todaysCall } from './older-calls.ts';
+import { REVIEW_WIDGET } from './review-widget.ts';
 
 /** Answers also say what was inferred from the working copy, in a field of their own. */
 const inferred = ({ input }: AnyOperation) =>
@@ -39,6 +40,7 @@ const tools: readonly { toolSet: ToolSet; tool: Tool }[] = operations.map((opera
     description: tellsThatItRecalls(operation) ? `${operation.description} ${RECALLS}` : operation.description,
     inputSchema: leanInput(operation.input),
     outputSchema: leanOutput(operation.output, inferred(operation)),
+    ...(operation.name === 'review_queue' && { _meta: { ui: { resourceUri: REVIEW_WIDGET } } }),
     // A tool that only reads is neither destructive nor is it worth saying that it can be repeated.
     annotations: operation.isReadOnly
       ? { readOnlyHint: true, openWorldHint: false }

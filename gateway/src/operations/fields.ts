@@ -53,7 +53,7 @@ export const tagsMatch = z
 export const threadId = z.string().describe('The conversation or task it belongs to.');
 export const hits = whole(1, 100).default(10).describe('Maximum number of results, 1 to 100.');
 export const minRelevance = fraction.describe(
-  'Leave out results of lower relevance, 0 to 1. Default: off-topic results are left out; 0 keeps all.',
+  'Least relevance, 0 to 1. Default: off-topic results are left out; 0 keeps all.',
 );
 export const maxTokens = whole(500, 1_000_000);
 export const packetId = uuid.describe('Id of the memory.');

@@ -97,9 +97,7 @@ export const searchMemory = defineOperation({
         },
       })
       .default('hybrid')
-      .describe(
-        'hybrid: words and meaning; lexical: words only; semantic: meaning only; graph: relations of the entities named in the query.',
-      ),
+      .describe('hybrid: words and meaning; graph: relations of the entities named in the query.'),
     scopes: scopes.nullish(),
     project_id: onlyProject.nullish(),
     branch: onlyBranch.nullish(),

@@ -31,7 +31,7 @@ export const updateMemory = defineOperation({
   title: 'Update a memory',
   toolSet: 'core',
   description:
-    'Change the given fields of a memory and keep the rest. You can change only memories you wrote, unless you are an admin.',
+    'Change the given fields of a memory and keep the rest. Only memories you wrote, unless you are an admin.',
   input: z.strictObject({
     packet_id: uuid.describe('The memory to change.'),
     content: content.nullish(),
