@@ -90,6 +90,8 @@ create schema forgetting;
 comment on schema forgetting is 'Erasure of memories and subjects, and tombstones.';
 create schema review;
 comment on schema review is 'Rules about which memories wait for a reviewer, and what reviewers decide.';
+create schema health;
+comment on schema health is 'Figures for administrators about queues, jobs, sizes and the use of indexes.';
 grant usage on schema public, identity, audit, partitions, administration, words, secrets, kinds, packets, embeddings, duplicates,
   importance, documents, memories, derived, entities, events, tasks, facts, graph, search, world_model, reflection, summaries,
   extraction, access, archive, views, forgetting, review to l9_agent, l9_admin, l9_platform_admin, l9_worker;

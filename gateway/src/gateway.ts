@@ -14,6 +14,7 @@ import { signInLink } from './console/link.ts';
 import { hasConsole, mountConsole } from './console/mount.ts';
 import type { Database } from './database/index.ts';
 import type { Embedder } from './embeddings/index.ts';
+import { embedderReadiness } from './embeddings/readiness.ts';
 import { createGraphql } from './graphql/serve.ts';
 import { examineHome } from './home/examine.ts';
 import { mountAttach } from './http/attach.ts';
@@ -23,6 +24,7 @@ import { mountGuard } from './http/guard.ts';
 import { mountHealth, mountMetrics } from './http/health.ts';
 import { logRefusals } from './http/log-refusals.ts';
 import { mountMcp } from './mcp/http.ts';
+import { openGatewayHealth } from './metrics/gateway-health.ts';
 import type { Metrics } from './metrics/index.ts';
 import { closeStack } from './server/close-stack.ts';
 import { httpServer, type ListenOptions } from './server/http-server.ts';
@@ -87,11 +89,20 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     mountGuard(app, config);
     closing.add(mountIdle(app, { idleMs: config.idleMs, rest, wake: () => database.wake?.() }));
     const isStopped = () => isStopping;
-    mountHealth(app, { authentication, instance: id, database, models, logger, isStopping: isStopped, warnings });
+    const isEmbedderReady = embedderReadiness(models);
+    mountHealth(app, {
+      ...{ authentication, instance: id, database, models, isEmbedderReady, logger, isStopping: isStopped, warnings },
+    });
     mountMetrics(app, metrics, authentication);
     const attachments = closing.add(mountAttach(app, { authentication, rateLimits, ...(onIdle ? { onIdle } : {}) }));
     const refuse = createRefuse(refusals, logger, refusalLog);
     mountMcp(app, { execute, refuse, authentication, rateLimits });
+    const health = closing.add(
+      openGatewayHealth({
+        ...{ database, recent: metrics.recent, servingModel: models.servingModel, isEmbedderReady },
+        ...{ slowQueryMs: config.slowQueryMs, warnings, logger },
+      }),
+    );
     const graphql = closing.add(
       createGraphql({
         database,
@@ -100,6 +111,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
         rateLimits,
         denials,
         refusals,
+        health,
         reload,
         logger,
         graphiql: !config.isProduction,

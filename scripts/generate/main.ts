@@ -72,6 +72,7 @@ async function keepGraphqlSchema(database: Database) {
     rateLimits: { countCalls: never },
     denials: { record: never, close: never },
     refusals: { record: never },
+    health: { read: never },
     reload: never,
     logger,
     graphiql: false,

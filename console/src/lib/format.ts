@@ -38,3 +38,21 @@ export function formatBytes(bytes: number): string {
 
 /** The last characters of an id: the first ones are the time, which rows of one page share. */
 export const shortId = (id: string): string => id.slice(-8);
+
+const DURATIONS: readonly [unit: string, seconds: number][] = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+];
+
+/** '250 ms', '12 s', '3 h 20 min': two units at most. */
+export function formatDuration(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1_000)} ms`;
+  if (seconds < 60) return `${number.format(seconds < 10 ? Math.round(seconds * 10) / 10 : Math.round(seconds))} s`;
+  const index = DURATIONS.findIndex(([, length]) => seconds >= length);
+  const [unit, length] = DURATIONS[index]!;
+  const whole = Math.floor(seconds / length);
+  const [nextUnit, nextLength] = DURATIONS[index + 1] ?? ['s', 1];
+  const rest = Math.floor((seconds - whole * length) / nextLength);
+  return rest > 0 && whole < 10 ? `${whole} ${unit} ${rest} ${nextUnit}` : `${whole} ${unit}`;
+}

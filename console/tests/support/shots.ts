@@ -26,4 +26,6 @@ export const shots = ({ withHistory, hidden }: Demo): readonly Shot[] => [
   { name: 'console-memory', path: `/memories/${withHistory}` },
   { name: 'console-access', path: `/memories/${hidden}?tab=access&as=C` },
   { name: 'console-history', path: `/memories/${withHistory}?tab=history` },
+  { name: 'console-health', path: '/health', height: 900 },
+  { name: 'console-settings', path: '/settings?part=ranking' },
 ];

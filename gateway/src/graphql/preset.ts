@@ -11,6 +11,7 @@ import type { RateLimits } from '../auth/rate-limits.ts';
 import { errorExtensions, KnownError, toPublicError } from '../base/errors.ts';
 import type { Database } from '../database/index.ts';
 import { MAX_BODY_BYTES } from '../http/json-body.ts';
+import type { GatewayHealth } from '../metrics/gateway-health.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { editorPlugin } from './editor/plugin.ts';
 import { createWithPgClient, IS_MUTATION, type Reload } from './pg-adaptor.ts';
@@ -19,6 +20,7 @@ import { createAnswersPlugin } from './plugins/answers.ts';
 import { createAudit } from './plugins/audit.ts';
 import { namesArguments } from './plugins/error-fields.ts';
 import { filtersPreset } from './plugins/filters.ts';
+import { healthPlugin } from './plugins/health.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
 import { createInferred } from './plugins/inferred.ts';
 import { inputsPlugin } from './plugins/inputs.ts';
@@ -43,6 +45,7 @@ export interface PresetOptions {
   rateLimits: Pick<RateLimits, 'countCalls'>;
   denials: Denials;
   refusals: Pick<Refusals, 'record'>;
+  health: Pick<GatewayHealth, 'read'>;
   reload: Reload;
   logger: Logger;
   /** Ruru, the GraphQL editor, at `/`. */
@@ -55,6 +58,7 @@ export function createPreset({
   rateLimits,
   denials,
   refusals,
+  health,
   reload,
   logger,
   graphiql,
@@ -89,6 +93,7 @@ export function createPreset({
       operationsPlugin(execute, { onRefused, onInferred: inferred.onInferred }),
       operationRowsPlugin,
       viewsPlugin,
+      healthPlugin(health),
       ...adminPreset.plugins!,
       audit.plugin,
       limits.plugin,

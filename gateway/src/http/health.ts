@@ -8,7 +8,6 @@ import { monitored } from '../database/monitored.ts';
 import type { Models } from '../embeddings/models.ts';
 import type { Metrics } from '../metrics/index.ts';
 
-const EMBEDDER_ASKED_EVERY_MS = 15_000;
 const CANARY_EVERY_MS = 2_000;
 // An agent without a tenant sees nothing, but goes the way of all agents. The queue counts it as a client of its own.
 const CANARY = { role: 'l9_agent', 'jwt.claims.caller': 'ready', statement_timeout: '2s', synchronous_commit: 'off' };
@@ -18,7 +17,8 @@ interface HealthOptions {
   /** Tells this server apart from another on the same port. */
   instance: string;
   database: Database;
-  models: Models;
+  models: Pick<Models, 'servingModel'>;
+  isEmbedderReady(): Promise<boolean>;
   logger: Logger;
   /** Whether the gateway is about to close, so that it should get no new requests. */
   isStopping: () => boolean;
@@ -32,7 +32,7 @@ interface HealthOptions {
  */
 export function mountHealth(
   app: Express,
-  { authentication, instance, database, models, logger, isStopping, warnings }: HealthOptions,
+  { authentication, instance, database, models, isEmbedderReady, logger, isStopping, warnings }: HealthOptions,
 ): void {
   const isMonitor = (request: Request) =>
     authentication.asMonitor(request).then(
@@ -51,22 +51,6 @@ export function mountHealth(
   const canCallersRead = () => {
     if (!read || Date.now() - read.at > CANARY_EVERY_MS) read = { at: Date.now(), answer: callersRead() };
     return read.answer;
-  };
-
-  let embedderAsked = { at: 0, isReady: false, model: '' };
-
-  const isEmbedderReady = async () => {
-    const model = models.servingModel();
-    if (
-      Date.now() - embedderAsked.at > EMBEDDER_ASKED_EVERY_MS ||
-      !embedderAsked.isReady ||
-      embedderAsked.model !== model
-    ) {
-      // The check bypasses the cache, so that it reaches the provider.
-      const isReady = await models.isReady();
-      embedderAsked = { at: Date.now(), isReady, model };
-    }
-    return embedderAsked.isReady;
   };
 
   app.get('/health', async (request, response) => {

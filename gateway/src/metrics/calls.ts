@@ -1,5 +1,6 @@
 // Calls of operations: how many, how long, how they ended, and what came of what they stored.
 import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Recent } from './recent.ts';
 
 /** The kinds of memories that l9-memory itself names. Agents and tenants make up others, which count as `other`. */
 export const BUILT_IN_KINDS: ReadonlySet<string> = new Set([
@@ -29,7 +30,7 @@ export interface StoredItem {
 
 export type CallMetrics = ReturnType<typeof operationMetrics>;
 
-export function operationMetrics(registers: Registry[]) {
+export function operationMetrics(registers: Registry[], recent: Recent) {
   const operations = new Histogram({
     name: 'l9_operation_seconds',
     help: 'Duration of operations in seconds, by name and outcome.',
@@ -72,11 +73,11 @@ export function operationMetrics(registers: Registry[]) {
     /** Starts the timer of an operation; the returned function stops it. */
     startOperation(operation: string) {
       const stop = operations.startTimer({ operation });
-      return (outcome: string) => {
-        stop({ outcome });
-      };
+      return (outcome: string) => recent.called(operation, outcome, stop({ outcome }) * 1_000);
     },
     sqlTook: (operation: string, milliseconds: number) => sql.observe({ operation }, milliseconds / 1_000),
+    /** The SQL of a call took longer than it should. */
+    slow: recent.slow,
     stored(operation: string, stored: readonly StoredItem[]) {
       for (const { kind, status } of stored) {
         const known = kind === null ? 'none' : BUILT_IN_KINDS.has(kind) ? kind : 'other';

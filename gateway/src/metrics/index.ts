@@ -5,6 +5,7 @@ import { monitored } from '../database/monitored.ts';
 import { operationMetrics } from './calls.ts';
 import { addDatabaseGauges } from './database.ts';
 import { gaugesOf } from './gauges.ts';
+import { createRecent } from './recent.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -151,15 +152,20 @@ export function createMetrics(database: Database, logger: Logger) {
     labelNames: ['problem'],
     registers,
   });
+  const recent = createRecent();
   return {
-    ...operationMetrics(registers),
+    ...operationMetrics(registers, recent),
+    recent,
     chatTokens({ promptTokens, completionTokens }: { promptTokens: number; completionTokens: number }) {
       tokens.inc({ type: 'prompt' }, promptTokens);
       tokens.inc({ type: 'completion' }, completionTokens);
     },
     extracted: (outcome: string) => extractedMemories.inc({ outcome }),
     archiveProblem: (problem: string) => archiveProblems.inc({ problem }),
-    rateLimited: (limit: string) => limited.inc({ limit }),
+    rateLimited(limit: string) {
+      limited.inc({ limit });
+      recent.limited(limit);
+    },
     embedded(memories: number, vectors: number) {
       embeddedMemories.inc(memories);
       embeddedVectors.inc(vectors);

@@ -104,8 +104,10 @@ export function createCallReporter({
       metrics.stored(name, report.stored);
       metrics.itemErrors(name, report.errors);
     }
-    if (slowQueryMs !== null && sqlMs >= slowQueryMs) log.warn(summary, 'the SQL of a call was slow');
-    else if (!error) log.info(summary, 'a call was answered');
+    if (slowQueryMs !== null && sqlMs >= slowQueryMs) {
+      metrics.slow(name, sqlMs, route);
+      log.warn(summary, 'the SQL of a call was slow');
+    } else if (!error) log.info(summary, 'a call was answered');
     for (const code of new Set(report?.errors))
       refusalLog.add({ called: { tool: name }, isInPart: true, error: { code, httpStatus: 422 }, requestId });
     if (error) refusalLog.add({ called: { tool: name }, error, requestId });

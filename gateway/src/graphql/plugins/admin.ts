@@ -39,6 +39,7 @@ const CONNECTIONS: ReadonlySet<string> = new Set(['audit_log']);
 const QUERY_FUNCTIONS: ReadonlySet<string> = new Set([
   'audit_head',
   'explain_access',
+  'health',
   'scan_for_secrets',
   'verify_audit',
 ]);
