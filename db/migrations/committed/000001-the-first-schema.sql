@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2e8406660d4be3472754d90f665612a74a97b9cc
+--! Hash: sha1:0027545ed49896a285dbebb6acf554bd9ffe62be
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -2211,10 +2211,11 @@ grant execute on function public.verify_audit to l9_admin, l9_platform_admin;
 --! Included 020-audit/150-audit-head.sql
 -- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
 
-create type public.audit_head as (hash text, sealed_at timestamptz);
+create type public.audit_head as (hash text, sealed_at timestamptz, seal_id bigint);
 comment on type public.audit_head is 'The newest seal.';
 comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
 comment on column public.audit_head.sealed_at is 'When the seal was made.';
+comment on column public.audit_head.seal_id is 'Number of the seal. Seals have no gaps, so it is how many there are.';
 
 create function public.audit_head() returns public.audit_head
 language plpgsql stable security definer set search_path = '' as $$
@@ -2222,7 +2223,7 @@ declare
   newest public.audit_head;
 begin
   perform audit.require_auditor('audit_head');
-  select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
+  select encode(s.seal_hash, 'hex'), s.sealed_at, s.seal_id into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
 end $$;
 comment on function public.audit_head is 'The newest seal of the chain. Store its hash outside the database: with it, '
@@ -14911,6 +14912,65 @@ comment on function public.get_memory_stats is 'Counts the memories that the cal
   'branch and of every branch, or of all of them. Writes an audit row.';
 grant execute on function public.get_memory_stats to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/100-memory-stats.sql
+--! Included 130-memories/105-memory-days.sql
+-- Counts memories, events and sessions by day, for a timeline. Callers reach memory_days() over GraphQL and psql.
+create type public.memory_day as (day date, memories integer, events integer, sessions integer, is_partial boolean);
+comment on type public.memory_day is 'How many memories that the caller may read are of one day.';
+comment on column public.memory_day.day is 'The day of their event time, in the time zone of the call.';
+comment on column public.memory_day.memories is 'The number of memories, without events and sessions.';
+comment on column public.memory_day.events is 'The number of memories of kind event.';
+comment on column public.memory_day.sessions is 'The number of memories of kind session: the archived sessions.';
+comment on column public.memory_day.is_partial is 'True of the oldest day, if counting stopped there.';
+
+create function memories.max_counted() returns integer language sql immutable parallel safe return 20000;
+comment on function memories.max_counted is 'How many memories memory_days() counts at most.';
+grant execute on function memories.max_counted to l9_agent, l9_admin, l9_platform_admin;
+
+-- Walks the index of event times backwards, so that the newest days are whole where there are too many memories.
+create function public.memory_days(
+  since timestamptz, until timestamptz default null, time_zone text default 'UTC', project_id text default null)
+returns setof public.memory_day
+language plpgsql volatile set search_path = '' as $$
+declare
+  days public.memory_day[];
+begin
+  perform identity.require_identity();
+  memory_days.until := coalesce(memory_days.until, 'infinity');
+  memory_days.project_id := identity.given_text(memory_days.project_id);
+  if memory_days.since is null then
+    perform identity.raise_error('L9VAL', 'since: the beginning of the first day', 'since');
+  end if;
+  begin
+    perform now() at time zone coalesce(memory_days.time_zone, 'UTC');
+  exception when invalid_parameter_value then
+    perform identity.raise_error('L9VAL', 'time_zone: must be a time zone such as UTC or Europe/Berlin', 'time_zone');
+  end;
+  with counted as materialized (
+    select (p."timestamp" at time zone coalesce(memory_days.time_zone, 'UTC'))::date as happened_on, p.packet_type
+    from public.packet_store p
+    where p."timestamp" >= memory_days.since and p."timestamp" < memory_days.until
+      and (p.ttl is null or p.ttl > now()) and (p.archived_at is null or p.archived_at > now())
+      and (memory_days.project_id is null or p.project_id = memory_days.project_id)
+    order by p."timestamp" desc limit memories.max_counted() + 1
+  ), by_day as (
+    select c.happened_on, count(*) filter (where c.packet_type not in ('event', 'session')) as memories,
+      count(*) filter (where c.packet_type = 'event') as events, count(*) filter (where c.packet_type = 'session') as sessions
+    from counted c group by c.happened_on
+  )
+  select array_agg(row(d.happened_on, d.memories, d.events, d.sessions, d.happened_on = (select min(c.happened_on) from counted c)
+    and (select count(*) from counted) > memories.max_counted())::public.memory_day order by d.happened_on desc)
+  into days
+  from by_day d;
+  perform audit.audit_read('STATS', jsonb_strip_nulls(jsonb_build_object('function', 'memory_days', 'since', memory_days.since,
+    'until', memory_days.until, 'project_id', memory_days.project_id, 'days', coalesce(cardinality(days), 0))),
+    project_id => memory_days.project_id);
+  return query select d.* from unnest(days) d;
+end $$;
+comment on function public.memory_days is 'Counts the memories that the caller may read by the day on which they happened, since '
+  '(inclusive) until (exclusive; null: no end), the newest day first; of more than 20,000 the newest. Days without any are left '
+  'out. time_zone decides where a day begins. Writes an audit row. Errors: L9VAL, L9AUT.';
+grant execute on function public.memory_days to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-memories/105-memory-days.sql
 --! Included 140-derived/010-definer-sources.sql
 -- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller
 -- sees.

@@ -272,6 +272,7 @@ export const tagsPlugin = jsonPgSmartTags({
       ...Object.fromEntries(
         [
           'memory_history',
+          'memory_days',
           'facts_as_of',
           'diff_world',
           'trace_of',
