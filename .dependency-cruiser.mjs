@@ -5,7 +5,7 @@ const layers = [
   ['main.ts', 'cli.ts'],
   ['commands/'],
   ['gateway.ts'],
-  ['server/', 'mcp/', 'graphql/', 'http/'],
+  ['server/', 'mcp/', 'graphql/', 'http/', 'console/'],
   ['archive/', 'extraction/', 'jobs/', 'operations/'],
   ['home/', 'auth/', 'audit/', 'database/', 'embeddings/', 'metrics/'],
   ['base/', 'config/', 'input/'],
@@ -36,6 +36,13 @@ export default {
       severity: 'error',
       from: { path: [src, '^tools/'], pathNot: '/tests/' },
       to: { path: '^(bench|db|scripts|gateway/tests)/' },
+    },
+    {
+      name: 'no-gateway-in-the-console',
+      comment: 'The console is a client of the API, as any other.',
+      severity: 'error',
+      from: { path: '^console/src/' },
+      to: { path: '^(gateway|db|tools|scripts|tests|bench)/' },
     },
     {
       name: 'no-tool-unless-asked',

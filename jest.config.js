@@ -10,7 +10,13 @@ process.env.GRAPHILE_ENV ??= 'development';
 if (process.env.NODE_ENV === 'test') delete process.env.NODE_ENV;
 
 export default {
-  roots: ['<rootDir>/db/tests', '<rootDir>/gateway/tests', '<rootDir>/tools', '<rootDir>/tests'],
+  roots: [
+    '<rootDir>/db/tests',
+    '<rootDir>/gateway/tests',
+    '<rootDir>/console/tests',
+    '<rootDir>/tools',
+    '<rootDir>/tests',
+  ],
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {},
@@ -18,6 +24,7 @@ export default {
   runner: '<rootDir>/tests/runner.js',
   // Tests also wait, for processes, leases and clocks: three share two cores well.
   maxWorkers: 3,
+  globalSetup: '<rootDir>/tests/build-console.js',
   setupFilesAfterEnv: ['<rootDir>/tests/setup.ts'],
   reporters: ['default', '<rootDir>/tests/totals-reporter.ts'],
 };

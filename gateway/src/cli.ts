@@ -28,6 +28,14 @@ program
   });
 
 program
+  .command('console')
+  .description('print a link that signs you in to the console of the running server, once and within ten minutes')
+  .action(async () => {
+    const { consoleLink } = await import('./commands/console.ts');
+    await consoleLink(process.env);
+  });
+
+program
   .command('token')
   .description('print a token for GraphQL, signed with the secret of this installation')
   .requiredOption('--caller <name>', 'the caller of the token, such as C or L')

@@ -10,6 +10,8 @@ import { createAuthentication } from './auth/authentication.ts';
 import { tokenVerifier } from './auth/jwt.ts';
 import { logRequests } from './base/logger.ts';
 import type { Config } from './config/config.ts';
+import { signInLink } from './console/link.ts';
+import { hasConsole, mountConsole } from './console/mount.ts';
 import type { Database } from './database/index.ts';
 import type { Embedder } from './embeddings/index.ts';
 import { createGraphql } from './graphql/serve.ts';
@@ -43,6 +45,10 @@ export interface Gateway {
   servingModel(): string;
   /** Reads credentials.json again, to rotate keys without a restart. */
   reloadCredentials(): void;
+  /** The address of the console; null where there is none. */
+  consoleUrl: string | null;
+  /** A new link that signs in the person at this machine; null where there is no console, or tokens come from elsewhere. */
+  consoleLink(): string | null;
   close(): Promise<void>;
 }
 
@@ -99,6 +105,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
         graphiql: !config.isProduction,
       }),
     );
+    if (hasConsole(config)) mountConsole(app, { config, instance: id, keys: credentials.current, rateLimits });
     onProgress?.('building the GraphQL schema');
     if (!buildsSchemaOnDemand) await graphql.schema();
     graphql.mount(app, http.server);
@@ -120,6 +127,9 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       },
       servingModel,
       reloadCredentials: credentials.reload,
+      consoleUrl: hasConsole(config) ? `${url}/console` : null,
+      consoleLink: () =>
+        hasConsole(config) && !config.jwt.jwksUrl ? signInLink(url, id, credentials.current()) : null,
       async close() {
         isStopping = true;
         // Its errors come with those of all that is closed.

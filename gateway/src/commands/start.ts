@@ -61,7 +61,9 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     onHangUp = gateway.reloadCredentials;
     terminal?.done();
     const overview = describe(config, gateway);
-    if (terminal) process.stdout.write(banner(overview));
+    // The code of the link is a secret, so it is shown to a person only, and never logged.
+    const link = process.stdout.isTTY ? gateway.consoleLink() : null;
+    if (terminal) process.stdout.write(banner(link ? { ...overview, console: link } : overview));
     else logger.info(overview, 'l9-memory is ready');
 
     await new Promise<void>((resolve) => {
@@ -118,13 +120,14 @@ function embedderLine(config: Config, { model, dimensions }: Embedder, serving: 
 }
 
 /** The addresses and files of the server, for the banner and the log line. */
-const describe = (config: Config, { url, database, embedder, servingModel }: Gateway) => ({
+const describe = (config: Config, { url, consoleUrl, database, embedder, servingModel }: Gateway) => ({
   engine: database.engine === 'embedded' ? 'embedded (PostgreSQL in this process)' : 'server',
   data: config.home,
   embedder: embedderLine(config, embedder, servingModel()),
   GraphQL: `${url}/graphql`,
   ...(config.isProduction ? {} : { editor: `${url}/` }),
   MCP: `${url}/mcp`,
+  ...(consoleUrl ? { console: consoleUrl } : {}),
   keys: credentialsPath(config.home),
 });
 

@@ -56,6 +56,8 @@ export interface Config {
   home: string;
   host: string;
   port: number;
+  /** Whether there is a console; null: where only this machine reaches the server. */
+  console: boolean | null;
   /** Host names of requests and of pages that are allowed besides those of this machine; null: see http/guard.ts. */
   allowedHosts: string[] | null;
   /** Proxies whose X-Forwarded-For names the client's address. */
@@ -195,6 +197,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     home: homeOf(settings.L9_MEMORY_HOME ?? '~/.l9-memory'),
     host: settings.HOST,
     port: settings.PORT,
+    console: settings.CONSOLE === undefined ? null : settings.CONSOLE === 'on',
     allowedHosts: settings.ALLOWED_HOSTS === undefined ? null : words(settings.ALLOWED_HOSTS.toLowerCase()),
     trustedProxies: settings.TRUSTED_PROXIES,
     metrics: { key: settings.METRICS_KEY ?? null, port: settings.METRICS_PORT ?? null },

@@ -111,6 +111,7 @@ export const environment = z.object({
   L9_MEMORY_HOME: z.string().optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: z.coerce.number().int().min(0).max(65535).default(9001),
+  CONSOLE: z.enum(['on', 'off']).optional(),
   ALLOWED_HOSTS: z.string().optional(),
   TRUSTED_PROXIES: trustedProxies.default([]),
   METRICS_KEY: headerKey.min(32, 'must have at least 32 characters').optional(),

@@ -1,0 +1,45 @@
+import type { ComponentChildren } from 'preact';
+import { Icon } from './icon.tsx';
+
+export interface ButtonProps {
+  children?: ComponentChildren;
+  onClick?: (event: MouseEvent) => void;
+  /** `quiet` looks like text until it is pointed at. */
+  look?: 'plain' | 'primary' | 'danger' | 'quiet';
+  type?: 'button' | 'submit';
+  isDisabled?: boolean;
+  /** Working: it can't be pressed again, and says so. */
+  isBusy?: boolean;
+  icon?: string;
+  /** What it does, for a button that shows an icon only. */
+  label?: string;
+  isPressed?: boolean;
+}
+
+export function Button({
+  children,
+  onClick,
+  look = 'plain',
+  type = 'button',
+  isDisabled,
+  isBusy,
+  icon,
+  label,
+  isPressed,
+}: ButtonProps) {
+  return (
+    <button
+      type={type}
+      class={`button ${look}`}
+      disabled={isDisabled || isBusy}
+      aria-busy={isBusy}
+      aria-label={label}
+      aria-pressed={isPressed}
+      title={label}
+      onClick={onClick}
+    >
+      {isBusy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon d={icon} />}
+      {children}
+    </button>
+  );
+}

@@ -1,0 +1,134 @@
+// Fields of forms: a label, the control, and what is wrong with it or how to fill it in.
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+
+interface FieldProps {
+  label: string;
+  hint?: ComponentChildren;
+  /** What is wrong with the value. */
+  problem?: string | null | undefined;
+  isRequired?: boolean;
+  children: (attributes: {
+    id: string;
+    'aria-describedby': string | undefined;
+    'aria-invalid': boolean;
+    required: boolean;
+  }) => ComponentChildren;
+}
+
+export function Field({ label, hint, problem, isRequired = false, children }: FieldProps) {
+  const id = useId();
+  const about = problem || hint ? `${id}-about` : undefined;
+  return (
+    <div class="field">
+      <label for={id}>
+        {label}
+        {isRequired && <span class="required"> (required)</span>}
+      </label>
+      {children({ id, 'aria-describedby': about, 'aria-invalid': Boolean(problem), required: isRequired })}
+      {about && (
+        <p id={about} class={problem ? 'problem' : 'hint'}>
+          {problem || hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface ValueProps extends Omit<FieldProps, 'children'> {
+  value: string;
+  onInput: (value: string) => void;
+  placeholder?: string;
+  type?: 'text' | 'search' | 'number' | 'datetime-local' | 'date' | 'password';
+  list?: readonly string[];
+  min?: number;
+  max?: number;
+  step?: number | 'any';
+}
+
+/** `list` suggests values, others may be typed. */
+export function TextField({ value, onInput, placeholder, type = 'text', list, min, max, step, ...field }: ValueProps) {
+  const listId = useId();
+  return (
+    <Field {...field}>
+      {(attributes) => (
+        <>
+          <input
+            {...attributes}
+            {...{ type, value, placeholder, min, max, step }}
+            list={list ? listId : undefined}
+            autocomplete="off"
+            spellcheck={false}
+            onInput={(event) => onInput(event.currentTarget.value)}
+          />
+          {list && (
+            <datalist id={listId}>
+              {list.map((one) => (
+                <option key={one} value={one} />
+              ))}
+            </datalist>
+          )}
+        </>
+      )}
+    </Field>
+  );
+}
+
+interface AreaProps extends Omit<FieldProps, 'children'> {
+  value: string;
+  onInput: (value: string) => void;
+  rows?: number;
+}
+
+export function TextArea({ value, onInput, rows = 6, ...field }: AreaProps) {
+  return (
+    <Field {...field}>
+      {(attributes) => (
+        <textarea {...attributes} rows={rows} value={value} onInput={(event) => onInput(event.currentTarget.value)} />
+      )}
+    </Field>
+  );
+}
+
+interface SelectProps extends Omit<FieldProps, 'children'> {
+  value: string;
+  onChange: (value: string) => void;
+  /** Values, or values with what is shown for them. */
+  options: readonly (string | readonly [value: string, shown: string])[];
+}
+
+export function Select({ value, onChange, options, ...field }: SelectProps) {
+  return (
+    <Field {...field}>
+      {(attributes) => (
+        <select {...attributes} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+          {options.map((option) => {
+            const [one, shown] = typeof option === 'string' ? [option, option] : option;
+            return (
+              <option key={one} value={one} selected={one === value}>
+                {shown}
+              </option>
+            );
+          })}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+export function Check({
+  label,
+  isOn,
+  onChange,
+}: {
+  label: ComponentChildren;
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
+}) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={isOn} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>{label}</span>
+    </label>
+  );
+}

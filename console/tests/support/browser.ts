@@ -1,0 +1,30 @@
+// A real browser for tests of the console: Debian's Chromium, or another one of the PATH. Where there is none, the tests are skipped.
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+function findBrowser(): string | null {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    for (const name of NAMES) {
+      try {
+        accessSync(join(folder, name), constants.X_OK);
+        return join(folder, name);
+      } catch {
+        // The next one.
+      }
+    }
+  }
+  return null;
+}
+
+const executablePath = findBrowser();
+
+/** `describe`, where there is a browser. The name of what is skipped says why. */
+export function describeInBrowser(name: string, tests: () => void): void {
+  if (executablePath) describe(name, tests);
+  else describe.skip(`${name} (skipped: no Chromium in the PATH; apt-get install chromium)`, tests);
+}
+
+export const launch = (): Promise<Browser> => chromium.launch({ executablePath: executablePath! });
