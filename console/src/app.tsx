@@ -44,7 +44,7 @@ function SignedIn() {
   useEffect(() => () => me.set(null), []);
   if (answer.error && !caller) {
     return (
-      <main class="plain">
+      <main class="bare">
         <Failure error={answer.error} onRetry={answer.refresh} />
         <Button onClick={() => signOut()}>Sign out</Button>
       </main>
@@ -52,7 +52,7 @@ function SignedIn() {
   }
   if (!isKnown)
     return (
-      <main class="plain">
+      <main class="bare">
         <Loading label="Signing in" />
       </main>
     );

@@ -1,0 +1,67 @@
+import type Graph from 'graphology';
+import Sigma, { DEFAULT_STYLES } from 'sigma';
+import { extremityArrow, layerPlain, pathCurved, pathLine, pathLoop } from 'sigma/rendering';
+import type { Palette } from './palette.ts';
+
+/** Draws `graph` into `container`. Throws where the browser has no WebGL. */
+export function createRenderer(
+  graph: Graph,
+  container: HTMLElement,
+  { ink, soft, line, accent, paper, open }: Palette,
+): Sigma {
+  return new Sigma(graph, container, {
+    primitives: {
+      edges: {
+        // Several relations of the same two entities are drawn as curves beside each other.
+        paths: [pathLine(), pathLoop(), pathCurved()],
+        extremities: [extremityArrow({ lengthRatio: 5, widthRatio: 4 })],
+        layers: [layerPlain()],
+        defaultHead: 'arrow',
+      },
+    },
+    styles: {
+      nodes: {
+        ...DEFAULT_STYLES.nodes,
+        size: { attribute: 'size' },
+        color: ({ isSelected, isOpen }: Record<string, unknown>) => (isSelected ? accent : isOpen ? open : soft),
+        labelColor: ink,
+        labelSize: 13,
+        labelFont: 'system-ui, sans-serif',
+        labelVisibility: 'visible',
+        labelBackgroundColor: paper,
+        labelBackgroundPadding: 2,
+        backdropColor: paper,
+        backdropShadowColor: line,
+      },
+      edges: {
+        ...DEFAULT_STYLES.edges,
+        size: ({ isSelected, isNear }: Record<string, unknown>) => (isSelected ? 3 : isNear ? 2 : 1.2),
+        color: ({ isSelected, isNear }: Record<string, unknown>) => (isSelected ? accent : isNear ? soft : line),
+        head: 'arrow',
+        parallelPath: 'curved',
+        selfLoopPath: 'loop',
+        labelColor: soft,
+        labelSize: 11,
+        labelFont: 'system-ui, sans-serif',
+        labelBackgroundColor: paper,
+        labelBackgroundPadding: 2,
+        cursor: 'pointer',
+      },
+    },
+    settings: {
+      enableEdgeEvents: true,
+      renderEdgeLabels: true,
+      edgePickingPadding: 6,
+      nodePickingPadding: 4,
+      stagePadding: 40,
+      itemSizesReference: 'screen',
+      autoRescaleContent: 'labels',
+      enableCameraRotation: false,
+      edgeLabelAnchors: 'allNodes',
+      gestureTarget: 'shared',
+      labelDensity: 2,
+      minCameraRatio: 0.1,
+      maxCameraRatio: 4,
+    },
+  });
+}
