@@ -3,12 +3,17 @@ import Sigma, { DEFAULT_STYLES } from 'sigma';
 import { extremityArrow, layerPlain, pathCurved, pathLine, pathLoop } from 'sigma/rendering';
 import type { Palette } from './palette.ts';
 
+/** Pixels. */
+const NARROW = 480;
+
 /** Draws `graph` into `container`. Throws where the browser has no WebGL. */
 export function createRenderer(
   graph: Graph,
   container: HTMLElement,
   { ink, soft, line, accent, paper, open }: Palette,
 ): Sigma {
+  // In a narrow drawing there is no room for labels beside nodes, and none for those of edges.
+  const isNarrow = container.clientWidth < NARROW;
   return new Sigma(graph, container, {
     primitives: {
       edges: {
@@ -25,7 +30,8 @@ export function createRenderer(
         size: { attribute: 'size' },
         color: ({ isSelected, isOpen }: Record<string, unknown>) => (isSelected ? accent : isOpen ? open : soft),
         labelColor: ink,
-        labelSize: 13,
+        labelSize: isNarrow ? 11 : 13,
+        labelPosition: isNarrow ? 'below' : 'right',
         labelFont: 'system-ui, sans-serif',
         labelVisibility: 'visible',
         labelBackgroundColor: paper,
@@ -50,10 +56,10 @@ export function createRenderer(
     },
     settings: {
       enableEdgeEvents: true,
-      renderEdgeLabels: true,
+      renderEdgeLabels: !isNarrow,
       edgePickingPadding: 6,
       nodePickingPadding: 4,
-      stagePadding: 40,
+      stagePadding: isNarrow ? 16 : 40,
       itemSizesReference: 'screen',
       autoRescaleContent: 'labels',
       enableCameraRotation: false,

@@ -18,6 +18,8 @@ import {
 } from './days.ts';
 import { type Day, daysQuery, type Shown } from './query.ts';
 
+const BACK = 'M12 4l-6 6 6 6';
+const ON = 'M8 4l6 6-6 6';
 const DAYS = 56;
 const PARTS = ['memories', 'events', 'sessions'] as const;
 
@@ -73,7 +75,7 @@ export function DayStrip({ day, today, projectId, shown, onDay }: DayStripProps)
         <Button
           look="quiet"
           label="Eight weeks earlier"
-          icon="M12 4l-6 6 6 6"
+          icon={BACK}
           onClick={() => onDay(dayAfter(days[0]!, -1))}
         />
         <span class="muted">{shortDay(days[0]!)}</span>
@@ -92,19 +94,15 @@ export function DayStrip({ day, today, projectId, shown, onDay }: DayStripProps)
         <Button
           look="quiet"
           label="Eight weeks later"
-          icon="M8 4l6 6-6 6"
+          icon={ON}
           isDisabled={last === today}
           onClick={() => onDay(latest(dayAfter(last, DAYS), today))}
         />
       </div>
       <div class="days-go">
-        <Button isDisabled={!before} onClick={() => onDay(before!)}>
-          Earlier day
-        </Button>
+        <Button label="Earlier day" icon={BACK} isDisabled={!before} onClick={() => onDay(before!)} />
         <TextField label="Day" type="date" value={day} onInput={(to) => isDay(to) && onDay(latest(to, today))} />
-        <Button isDisabled={!next} onClick={() => onDay(next!)}>
-          Later day
-        </Button>
+        <Button label="Later day" icon={ON} isDisabled={!next} onClick={() => onDay(next!)} />
         {day !== today && (
           <Button look="quiet" onClick={() => onDay(today)}>
             Today
