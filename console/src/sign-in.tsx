@@ -13,7 +13,7 @@ export function SignIn() {
     if (given) signIn(given);
   };
   return (
-    <main class="plain" id="content">
+    <main class="bare" id="content">
       <h1>l9-memory</h1>
       <p class="about">What your agents remember, who may see it, and why.</p>
       {notice && (

@@ -14,6 +14,8 @@ export interface ButtonProps {
   /** What it does, for a button that shows an icon only. */
   label?: string;
   isPressed?: boolean;
+  /** The id of the form that it submits, if it stands outside. */
+  form?: string;
 }
 
 export function Button({
@@ -26,10 +28,12 @@ export function Button({
   icon,
   label,
   isPressed,
+  form,
 }: ButtonProps) {
   return (
     <button
       type={type}
+      form={form}
       class={`button ${look}`}
       disabled={isDisabled || isBusy}
       aria-busy={isBusy}

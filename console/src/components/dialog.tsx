@@ -19,6 +19,8 @@ export function Dialog({ title, onClose, children, actions, isWide }: DialogProp
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
+    // Else the button that closes it, which comes first, would have the focus.
+    dialog?.querySelector<HTMLElement>('.dialog-body :is(input, textarea, select)')?.focus();
     return () => dialog?.close();
   }, []);
   return (

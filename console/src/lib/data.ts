@@ -15,6 +15,8 @@ export interface Loaded<Data> {
 export interface ReadOptions {
   /** Reads again this often, while the tab is visible. */
   pollMs?: number;
+  /** Show what was read before as it is, and read again only when asked to: for searches, each of which leaves an audit row. */
+  isKept?: boolean;
   /** Do not ask. */
   skip?: boolean;
 }
@@ -22,13 +24,13 @@ export interface ReadOptions {
 export function useData<Data, Variables extends AnyVariables>(
   query: TypedDocumentNode<Data, Variables>,
   variables: Variables,
-  { pollMs, skip = false }: ReadOptions = {},
+  { pollMs, skip = false, isKept = false }: ReadOptions = {},
 ): Loaded<Data> {
   const [{ data, error, fetching, stale }, execute] = useQuery({
     query,
     variables,
     pause: skip,
-    requestPolicy: 'cache-and-network',
+    requestPolicy: isKept ? 'cache-first' : 'cache-and-network',
   } as Parameters<typeof useQuery<Data, Variables>>[0]);
   const refresh = useCallback(() => execute({ requestPolicy: 'network-only' }), [execute]);
   usePolling(refresh, skip ? undefined : pollMs);

@@ -1,4 +1,5 @@
 import type { Client } from '@urql/core';
+import { download } from '../../lib/download.ts';
 import type { Report } from '../../lib/works.ts';
 import { exportAudit } from './query.ts';
 
@@ -31,15 +32,6 @@ export async function exportRows({ client, from, to, report, signal }: ExportArg
     until = page.to;
     report(count, null);
   } while (after);
-  download(lines, `audit-${new Date().toISOString().slice(0, 10)}.jsonl`);
+  download(`audit-${new Date().toISOString().slice(0, 10)}.jsonl`, lines, lines.type);
   return `${count} rows were exported.`;
-}
-
-function download(content: Blob, name: string): void {
-  const url = URL.createObjectURL(content);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { Check, Select, TextField } from '../../components/field.tsx';
+import { FilterBox } from '../../components/filter-box.tsx';
 import type { Change } from '../../lib/address.ts';
 import { fromLocalInput, toLocalInput } from '../../lib/format.ts';
 import { FIELDS, isUuid, OPERATIONS, type Filters as Values } from './filter.ts';
@@ -21,57 +22,59 @@ export function Filters({ filters, callers, onChange }: FiltersProps) {
     if (!rowProblem) onChange(typed);
   };
   return (
-    <form class="audit-filters" onSubmit={submit}>
-      <div class="filters">
-        <TextField label="Caller" value={typed.caller} onInput={type('caller')} list={callers} placeholder="all" />
-        <Select
-          label="Operation"
-          value={typed.operation}
-          onChange={(operation) => onChange({ ...typed, operation })}
-          options={[['', 'all'], ...OPERATIONS]}
-        />
-        <TextField label="Tool" value={typed.tool} onInput={type('tool')} placeholder="such as save_memory" />
-        <TextField label="Table" value={typed.table} onInput={type('table')} placeholder="such as packet_store" />
-        <TextField
-          label="Row"
-          value={typed.row}
-          onInput={type('row')}
-          problem={rowProblem}
-          placeholder="id of a memory"
-        />
-        <TextField
-          label="From"
-          type="datetime-local"
-          value={toLocalInput(typed.since)}
-          onInput={(at) => setTyped({ ...typed, since: fromLocalInput(at) })}
-        />
-        <TextField
-          label="Until"
-          type="datetime-local"
-          value={toLocalInput(typed.until)}
-          onInput={(at) => setTyped({ ...typed, until: fromLocalInput(at) })}
-        />
-      </div>
-      <div class="filter-row">
-        <Button type="submit" look="primary">
-          Filter
-        </Button>
-        {FIELDS.some((name) => filters[name]) && (
-          <Button look="quiet" onClick={() => onChange(Object.fromEntries(FIELDS.map((name) => [name, null])))}>
-            Clear
+    <FilterBox isFiltered={FIELDS.some((name) => filters[name])}>
+      <form class="audit-filters" onSubmit={submit}>
+        <div class="filters">
+          <TextField label="Caller" value={typed.caller} onInput={type('caller')} list={callers} placeholder="all" />
+          <Select
+            label="Operation"
+            value={typed.operation}
+            onChange={(operation) => onChange({ ...typed, operation })}
+            options={[['', 'all'], ...OPERATIONS]}
+          />
+          <TextField label="Tool" value={typed.tool} onInput={type('tool')} placeholder="such as save_memory" />
+          <TextField label="Table" value={typed.table} onInput={type('table')} placeholder="such as packet_store" />
+          <TextField
+            label="Row"
+            value={typed.row}
+            onInput={type('row')}
+            problem={rowProblem}
+            placeholder="id of a memory"
+          />
+          <TextField
+            label="From"
+            type="datetime-local"
+            value={toLocalInput(typed.since)}
+            onInput={(at) => setTyped({ ...typed, since: fromLocalInput(at) })}
+          />
+          <TextField
+            label="Until"
+            type="datetime-local"
+            value={toLocalInput(typed.until)}
+            onInput={(at) => setTyped({ ...typed, until: fromLocalInput(at) })}
+          />
+        </div>
+        <div class="filter-row">
+          <Button type="submit" look="primary">
+            Filter
           </Button>
-        )}
-        <Check
-          label="Only what was refused or failed"
-          isOn={filters.refused !== ''}
-          onChange={(isOn) => onChange({ ...typed, refused: isOn ? '1' : null })}
-        />
-        <Check
-          label="Also reads of this log"
-          isOn={filters.own !== ''}
-          onChange={(isOn) => onChange({ ...typed, own: isOn ? '1' : null })}
-        />
-      </div>
-    </form>
+          {FIELDS.some((name) => filters[name]) && (
+            <Button look="quiet" onClick={() => onChange(Object.fromEntries(FIELDS.map((name) => [name, null])))}>
+              Clear
+            </Button>
+          )}
+          <Check
+            label="Only what was refused or failed"
+            isOn={filters.refused !== ''}
+            onChange={(isOn) => onChange({ ...typed, refused: isOn ? '1' : null })}
+          />
+          <Check
+            label="Also reads of this log"
+            isOn={filters.own !== ''}
+            onChange={(isOn) => onChange({ ...typed, own: isOn ? '1' : null })}
+          />
+        </div>
+      </form>
+    </FilterBox>
   );
 }

@@ -72,12 +72,7 @@ export function DayStrip({ day, today, projectId, shown, onDay }: DayStripProps)
         ))}
       </div>
       <div class="days-foot">
-        <Button
-          look="quiet"
-          label="Eight weeks earlier"
-          icon={BACK}
-          onClick={() => onDay(dayAfter(days[0]!, -1))}
-        />
+        <Button look="quiet" label="Eight weeks earlier" icon={BACK} onClick={() => onDay(dayAfter(days[0]!, -1))} />
         <span class="muted">{shortDay(days[0]!)}</span>
         <span class="space" />
         {parts.length > 1 && (
