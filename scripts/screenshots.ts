@@ -15,10 +15,14 @@ mkdirSync(folder, { recursive: true });
 const gateway = await startTestGateway();
 const browser = await launch();
 try {
-  const memory = await fillWithDemo(gateway);
-  for (const { name, path, width = 1240, height = 780, colorScheme = 'light', as = 'L', prepare } of shots(memory)) {
+  const demo = await fillWithDemo(gateway);
+  for (const { name, path, width = 1240, height = 780, colorScheme = 'light', as = 'L', prepare } of shots(demo)) {
     if (!name.includes(values.only ?? '')) continue;
-    const context = await browser.newContext({ viewport: { width, height }, colorScheme, baseURL: gateway.instance.url });
+    const context = await browser.newContext({
+      viewport: { width, height },
+      colorScheme,
+      baseURL: gateway.instance.url,
+    });
     const page = await context.newPage();
     page.on('pageerror', (error) => process.stderr.write(`${name}: ${error}\n`));
     await page.addInitScript(`sessionStorage.setItem('l9-memory.secret', ${JSON.stringify(gateway.apiKey(as))})`);

@@ -68,14 +68,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
             read-only
           </Chip>
         )}
-        <button
-          type="button"
-          class="who"
-          onClick={() => setOpen('who')}
-          aria-label={`Signed in as ${caller}: show its rights`}
-        >
+        <button type="button" class="who" onClick={() => setOpen('who')}>
+          <span class="unseen">Signed in as </span>
           <strong>{caller}</strong>
           <span class="tenant">{tenantName}</span>
+          <span class="unseen">: show its rights</span>
         </button>
         <Button look="quiet" icon={icons.keys} label="Keys" onClick={() => setOpen('keys')} />
         <Button

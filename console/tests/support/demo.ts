@@ -116,8 +116,15 @@ const items = [
 
 const daysBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
-/** Saves the memories, and waits for their vectors. Returns the id of the first one, which has a history. */
-export async function fillWithDemo(gateway: TestGateway): Promise<string> {
+/** Memories that pictures are taken of, by id. */
+export interface Demo {
+  withHistory: string;
+  /** From C. */
+  hidden: string;
+}
+
+/** Saves the memories, and waits for their vectors. */
+export async function fillWithDemo(gateway: TestGateway): Promise<Demo> {
   const ids: string[] = [];
   for (const [caller, days, content, fields = {}] of notes) {
     const input = {
@@ -138,12 +145,15 @@ export async function fillWithDemo(gateway: TestGateway): Promise<string> {
   await edit('L', {
     content: 'Releases go out on Tuesdays and Thursdays after 10:00, never on Fridays or before a holiday.',
   });
-  await gateway
-    .query(
-      'C',
-      `mutation { relate(input: { sourceEntity: "payment worker", relationshipType: "owned_by", targetEntity: "Ben", sourcePacket: "${ids[8]}" }) { status } }`,
-    )
-    .catch(() => null);
+  const relation = {
+    sourceEntity: 'payment worker',
+    relationshipType: 'owned_by',
+    targetEntity: 'Ben',
+    sourcePacket: ids[8],
+  };
+  await gateway.query('L', `mutation ($input: RelateInput!) { relate(input: $input) { clientMutationId } }`, {
+    input: relation,
+  });
   await gateway.embedded();
-  return first!;
+  return { withHistory: first!, hidden: ids[4]! };
 }

@@ -1,5 +1,6 @@
 // The pictures of docs/images.
 import type { Page } from 'playwright-core';
+import type { Demo } from './demo.ts';
 
 export interface Shot {
   name: string;
@@ -14,9 +15,15 @@ export interface Shot {
   prepare?: (page: Page) => Promise<unknown>;
 }
 
-/** `memory` is a memory with a history. */
-export const shots = (_memory: string): readonly Shot[] => [
+const search = '/search?q=how+often+are+payments+retried';
+const why = (page: Page) => page.getByRole('button', { name: 'Why' }).first().click();
+
+export const shots = ({ withHistory, hidden }: Demo): readonly Shot[] => [
+  { name: 'console-search', path: search, prepare: why },
+  { name: 'console-search-phone', path: search, prepare: why, width: 360, height: 720, colorScheme: 'dark' },
   { name: 'console-memories', path: '/memories' },
   { name: 'console-memories-dark', path: '/memories', colorScheme: 'dark' },
-  { name: 'console-memories-phone', path: '/memories', width: 320, height: 640 },
+  { name: 'console-memory', path: `/memories/${withHistory}` },
+  { name: 'console-access', path: `/memories/${hidden}?tab=access&as=C` },
+  { name: 'console-history', path: `/memories/${withHistory}?tab=history` },
 ];

@@ -84,16 +84,17 @@ function JobDialog({
       if (error) problems.push(`${(row.title ?? row.content ?? '').slice(0, 60)}: ${explain(error).text}`);
       setProgress({ done: index + 1, problems: [...problems] });
     }
-    onDone();
     if (problems.length > 0) return;
     toast(
       `${rows.length} ${rows.length === 1 ? 'memory' : 'memories'} ${{ tag: 'tagged', move: 'moved', delete: 'deleted' }[job]}`,
     );
     onClose();
+    onDone();
   };
   const close = () => {
     isStopped.current = true;
     onClose();
+    if (progress) onDone();
   };
 
   const isRunning = progress !== null && progress.done < rows.length;

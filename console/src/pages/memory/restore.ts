@@ -18,6 +18,9 @@ const FIELDS = [
 const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 const isEmpty = (value: unknown) => value === null || value === undefined || isSame(value, []) || isSame(value, {});
 
+/** A memory shows its text in its envelope, too; a version keeps it beside. */
+const withoutText = ({ content: _text, ...fields }: Record<string, unknown>) => fields;
+
 export interface Restoration {
   /** The fields that differ, as people read them. */
   names: string[];
@@ -34,18 +37,19 @@ export function restorationOf(memory: Memory, { content, state }: Version): Rest
     speaker: memory.speaker,
     language: memory.language,
     thread_id: memory.threadId,
-    envelope: memory.envelope,
+    envelope: withoutText(memory.envelope),
     estimated_importance: memory.estimatedImportance,
   };
+  const former: Record<string, unknown> = { ...state, envelope: withoutText(state.envelope ?? {}) };
   const names: string[] = [];
   const clear: string[] = [];
   const input: Record<string, unknown> = {};
-  const hasFields = !isEmpty(state.envelope);
+  const hasFields = !isEmpty(former.envelope);
   for (const [name, argument] of FIELDS) {
-    if (isSame(state[name], present[name]) || (isEmpty(state[name]) && isEmpty(present[name]))) continue;
+    if (isSame(former[name], present[name]) || (isEmpty(former[name]) && isEmpty(present[name]))) continue;
     names.push(name.replaceAll('_', ' '));
-    if (isEmpty(state[name])) clear.push(argument);
-    else input[argument] = state[name];
+    if (isEmpty(former[name])) clear.push(argument);
+    else input[argument] = former[name];
   }
   if (content !== memory.content) {
     names.unshift('text');
