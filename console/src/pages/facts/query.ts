@@ -55,7 +55,7 @@ export const factQuery = graphql(`
 
 export const retractFact = graphql(`
   mutation RetractFact($factId: UUID!, $reason: String!) {
-    retractFact(input: { factId: $factId, reason: $reason }) { clientMutationId }
+    retractFact(input: { factId: $factId, reason: $reason }) { fact { factId retractedAt } }
   }
 `);
 

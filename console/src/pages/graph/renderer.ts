@@ -29,6 +29,7 @@ export function createRenderer(
         ...DEFAULT_STYLES.nodes,
         size: { attribute: 'size' },
         color: ({ isSelected, isOpen }: Record<string, unknown>) => (isSelected ? accent : isOpen ? open : soft),
+        cursor: 'pointer',
         labelColor: ink,
         labelSize: isNarrow ? 11 : 13,
         labelPosition: isNarrow ? 'below' : 'right',
@@ -59,6 +60,10 @@ export function createRenderer(
       renderEdgeLabels: !isNarrow,
       edgePickingPadding: 6,
       nodePickingPadding: 4,
+      nodeLabelEvents: 'extend',
+      edgeLabelEvents: 'extend',
+      // Two clicks are two clicks: they open, they don't zoom.
+      doubleClickZoomingRatio: 1,
       stagePadding: isNarrow ? 16 : 40,
       itemSizesReference: 'screen',
       autoRescaleContent: 'labels',

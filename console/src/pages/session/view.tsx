@@ -37,7 +37,7 @@ export default function SessionView({ archiveId }: Record<string, string>) {
 
 /** Opening is what this page is for, so it does not wait to be asked. */
 function Opened({ archive }: { archive: Archive }) {
-  const opened = useData(openedSession, { pointer: archive.pointer });
+  const opened = useData(openedSession, { pointer: archive.pointer }, { isKept: true });
   const answer = opened.data?.retrieveSessionFromCascade;
   return (
     <section class="session-text" aria-label="The archived session">
