@@ -22,11 +22,17 @@ describeInBrowser('the page of the graph', () => {
       'mutation { addAlias(input: { alias: "PG", entity: "Postgres", projectId: "l9" }) { clientMutationId } }',
     );
   });
+  /** Without a graphics card, the first drawing of a page takes seconds. */
+  const visit = async (as: string, path: string, more: object = {}) => {
+    const one = await own.visit({ as, path, ...more });
+    one.page.setDefaultTimeout(60_000);
+    return one;
+  };
   const around = (entity: string) => `/facts/graph?entity=${encodeURIComponent(entity)}`;
   const opened = (name: string) => ({ name: `Open ${name}` });
 
   it('opens entity after entity by keyboard, with a list that says what is drawn', async () => {
-    const { page, problems } = await own.visit({ as: 'C', path: '/facts/graph' });
+    const { page, problems } = await visit('C', '/facts/graph');
     await page.getByRole('link', { name: 'billing' }).first().waitFor();
     await page.getByLabel('Entity').fill('billing');
     await page.keyboard.press('Enter');
@@ -49,7 +55,7 @@ describeInBrowser('the page of the graph', () => {
   it('opens an entity by a click on the drawing', async () => {
     await relate('C', 'the data centre of Frankfurt', 'houses', 'the database server number one');
     await relate('C', 'the database server number one', 'backs up to', 'tape');
-    const { page } = await own.visit({ as: 'C', path: around('the data centre of Frankfurt') });
+    const { page } = await visit('C', around('the data centre of Frankfurt'));
     await page.getByText('2 entities and 1 relations are drawn.').waitFor();
     const { x, y, width, height } = (await page.locator('.drawing-canvas').boundingBox())!;
     // The layout chooses the place of an entity, so the mouse tries points until one opens the other entity.
@@ -61,20 +67,20 @@ describeInBrowser('the page of the graph', () => {
   });
 
   it('shows the memory behind a relation', async () => {
-    const { page } = await own.visit({ as: 'C', path: around('billing') });
+    const { page } = await visit('C', around('billing'));
     await page.getByRole('button', { name: 'Memories behind writes to Postgres' }).click();
     await page.getByRole('link', { name: 'billing writes to Postgres' }).click();
     await page.waitForURL(/\/memories\//);
   });
 
   it('finds an entity by another of its names', async () => {
-    const { page } = await own.visit({ as: 'C', path: around('pg') });
+    const { page } = await visit('C', around('pg'));
     await page.getByRole('list', { name: 'Relations of' }).getByRole('button', { name: 'db-1', exact: true }).waitFor();
     await page.getByText('3 entities and 3 relations are drawn.').waitFor();
   });
 
   it('says where nothing is known, and leads to the facts of an entity', async () => {
-    const { page } = await own.visit({ as: 'C', path: around('nobody') });
+    const { page } = await visit('C', around('nobody'));
     await page.getByText('Nothing is known to be related to nobody').waitFor();
     await page.goto(`/console${around('billing')}`);
     await page.getByRole('link', { name: 'Its facts' }).click();
@@ -82,7 +88,7 @@ describeInBrowser('the page of the graph', () => {
   });
 
   it('loads its libraries on no other page', async () => {
-    const { page } = await own.visit({ as: 'C', path: '/facts' });
+    const { page } = await visit('C', '/facts');
     const large: string[] = [];
     page.on('response', async (response) => {
       if (response.url().endsWith('.js') && (await response.text()).includes('WebGL')) large.push(response.url());
@@ -95,18 +101,18 @@ describeInBrowser('the page of the graph', () => {
   });
 
   it('shows C nothing of l-private, in the page and in all that the browser received', async () => {
-    const { page, received } = await own.visit({ as: 'C', path: around('billing') });
+    const { page, received } = await visit('C', around('billing'));
     await page.getByText('3 entities and 3 relations are drawn.').waitFor();
     await page.goto('/console/facts/graph');
     await page.getByRole('link', { name: 'billing' }).first().waitFor();
     expect(await received()).not.toContain(CANARY);
-    const ofL = await own.visit({ as: 'L', path: around('billing') });
+    const ofL = await visit('L', around('billing'));
     await ofL.page.getByText('4 entities and 4 relations are drawn.').waitFor();
   });
 
   it('shows hostile names as text', async () => {
     for (const text of HOSTILE) await relate('C', 'hostile', 'names', text);
-    const { page } = await own.visit({ as: 'L', path: around('hostile') });
+    const { page } = await visit('L', around('hostile'));
     await page.getByText(`${HOSTILE.length + 1} entities and ${HOSTILE.length} relations are drawn.`).waitFor();
     await page
       .getByRole('button', { name: /Memories behind/ })
@@ -117,12 +123,7 @@ describeInBrowser('the page of the graph', () => {
   });
 
   it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
-    const { page } = await own.visit({
-      as: 'L',
-      colorScheme,
-      viewport: { width: 320, height: 700 },
-      path: around('billing'),
-    });
+    const { page } = await visit('L', around('billing'), { colorScheme, viewport: { width: 320, height: 700 } });
     await page.getByText(/entities and \d+ relations are drawn/).waitFor();
     await page.getByRole('button', { name: /Memories behind calls/ }).click();
     await page.locator('.evidence').waitFor();

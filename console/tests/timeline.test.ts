@@ -23,7 +23,7 @@ describeInBrowser('the timeline', () => {
     summary: `A session about ${id}`,
     messages: [
       { role: 'user', text },
-      { role: 'assistant', text: `It works. ${SECRET}`, tool_calls: [{ name: 'edit', arguments: { path: 'a.ts' } }] },
+      { role: 'assistant', text: `It works. ${SECRET}`, tool_calls: [{ name: 'edit', input: { path: 'a.ts' } }] },
     ],
   });
   const visit = (as: string, path: string, more: object = {}) => own.visit({ as, path, timezoneId: 'UTC', ...more });
