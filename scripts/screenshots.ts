@@ -30,6 +30,7 @@ try {
     await page.locator('main h1').waitFor();
     await prepare?.(page);
     await page.waitForLoadState('networkidle');
+    await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
     await page.screenshot({ path: join(folder, `${name}.png`) });
     await context.close();
     process.stdout.write(`${name}.png\n`);

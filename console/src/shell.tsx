@@ -33,6 +33,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       () => [
         { keys: '/', does: 'Search', run: () => focusSearch(() => navigate('/search')) },
         { keys: '?', does: 'Show these keys', run: () => setOpen('keys') },
+        { keys: 'Escape', does: 'Close what is open', run: () => setOpen(null) },
         ...pages.flatMap((page) =>
           page.key && (isAdmin || !page.isForAdmins)
             ? [{ keys: `g ${page.key}`, does: `Go to ${page.title}`, run: () => navigate(page.path) }]

@@ -1,5 +1,6 @@
 // The console in a browser, on a gateway of its own. One gateway and one browser serve all tests of a file.
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { eventually } from '../../../db/tests/support/eventually.ts';
 import { startTestGateway, type TestGateway, type TestGatewayOptions } from '../../../gateway/tests/support/gateway.ts';
 import { launch } from './browser.ts';
 
@@ -28,7 +29,7 @@ const SLOT = 'l9-memory.secret';
 
 async function visit({ gateway, browser }: TestConsole, { as, path = '/', ...options }: VisitOptions): Promise<Visit> {
   const context: BrowserContext = await browser.newContext({ baseURL: gateway.instance.url, ...options });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   const problems: string[] = [];
   const answers: Promise<string>[] = [];
@@ -57,10 +58,9 @@ export function useTestConsole(options: TestGatewayOptions = {}): TestConsole {
   const own = {} as TestConsole;
   const open: Visit[] = [];
   beforeAll(async () => {
-    [own.gateway, own.browser] = await Promise.all([
-      startTestGateway({ buildsSchemaOnDemand: false, ...options }),
-      launch(),
-    ]);
+    [own.gateway, own.browser] = await Promise.all([startTestGateway(options), launch()]);
+    // The schema is built at the first request. On a busy machine that can take longer than a request may.
+    await eventually(async () => (await own.gateway.graphql('L', '{ whoAmI { caller } }')).errors === undefined);
     own.visit = async (wanted = {}) => {
       const one = await visit(own, wanted);
       open.push(one);

@@ -146,9 +146,9 @@ export async function fillWithDemo(gateway: TestGateway): Promise<Demo> {
     content: 'Releases go out on Tuesdays and Thursdays after 10:00, never on Fridays or before a holiday.',
   });
   const relation = {
-    sourceEntity: 'payment worker',
-    relationshipType: 'owned_by',
-    targetEntity: 'Ben',
+    source: 'payment worker',
+    type: 'owned_by',
+    target: 'Ben',
     sourcePacket: ids[8],
   };
   await gateway.query('L', `mutation ($input: RelateInput!) { relate(input: $input) { clientMutationId } }`, {

@@ -66,7 +66,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 function Verdict({ explained: { caller, role, isVisible, decidedBy, policies } }: { explained: Explained }) {
-  const list = present(policies);
+  const list = present(policies).sort((a, b) => Number(b.policy === decidedBy) - Number(a.policy === decidedBy));
   return (
     <>
       <p class={`verdict ${isVisible ? 'in' : 'out'}`} role="status">
