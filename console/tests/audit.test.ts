@@ -5,7 +5,6 @@ import { useTestConsole } from './support/console.ts';
 import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
 
 describeInBrowser('the page of the audit log', () => {
-  // Long enough between two seals, so that nothing is sealed while a test looks.
   const own = useTestConsole();
   let memory: string;
   const sealAll = () => own.gateway.asWorker('select audit.seal_audit()');
