@@ -5,6 +5,7 @@ import { Link, useLocation } from 'wouter-preact';
 import { Button } from './components/button.tsx';
 import { Chip } from './components/chip.tsx';
 import { Icon, icons } from './components/icon.tsx';
+import { RunningWorks } from './components/work.tsx';
 import { KeysDialog } from './keys-dialog.tsx';
 import { useShortcuts } from './lib/keyboard.ts';
 import { useMe } from './lib/me.ts';
@@ -62,6 +63,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           l9-memory
         </Link>
         <span class="space" />
+        <RunningWorks />
         {isReadOnly && (
           <Chip tone="warn" title="This key can write in no scope">
             read-only

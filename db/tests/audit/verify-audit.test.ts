@@ -175,6 +175,8 @@ describe('verify_audit', () => {
     ]);
     expect([ofAcme.ok, Number(ofAcme.rows), ofAcme.archived]).toStrictEqual([true, Number(n), null]);
     expect(Number(ofAcme.unsealed)).toBe(0);
+    const [newest] = await db.sql('L', 'select seal_id from public.audit_head()', [], claims);
+    expect(newest.seal_id, 'the number of seals that a verification goes through').toBe(ofAcme.seals);
     const ours = await verify();
     expect(Number(ours.rows)).toBeGreaterThan(1);
     expect(Number(ours.rows)).toBeLessThan(Number((await verifyAll()).rows));

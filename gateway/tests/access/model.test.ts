@@ -214,6 +214,7 @@ describe('the access rules', () => {
           sums.mentionsSeen,
           sums.relationsSeen,
         ]);
+        expect(sums.dated, `${session.name}: counts by day`).toBe(sums.datedSeen);
         expect(sums.reflections, `${session.name}: counts of reflections`).toStrictEqual(sums.reflectionsSeen);
       }
       await compareSeen(run, session, knowledge);
@@ -255,6 +256,8 @@ const SUMMED = `
     (select coalesce(sum(e.mention_count), 0)::int from public.entity_relationships e) as "mentionsSeen",
     (select coalesce(sum(g.relationship_count), 0)::int from public.entity_graph(k => 500) g) as relations,
     (select count(*)::int from public.entity_relationships e) as "relationsSeen",
+    (select coalesce(sum(d.memories + d.events + d.sessions), 0)::int from public.memory_days('-infinity') d) as dated,
+    (select count(*)::int from public.packet_store p where p.archived_at is null or p.archived_at > now()) as "datedSeen",
     (select coalesce(jsonb_object_agg(r.reflection_type, r.count), '{}') from public.reflection_patterns() r) as reflections,
     (select coalesce(jsonb_object_agg(r.reflection_type, r.count), '{}') from (
        select reflection_type, count(*) from public.reflection_store group by 1) r) as "reflectionsSeen"`;

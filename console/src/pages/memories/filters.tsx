@@ -1,5 +1,6 @@
 import { Button } from '../../components/button.tsx';
 import { Check, Select, TextField } from '../../components/field.tsx';
+import { FilterBox } from '../../components/filter-box.tsx';
 import type { Address } from '../../lib/address.ts';
 import { useData } from '../../lib/data.ts';
 import { fromLocalInput, toLocalInput } from '../../lib/format.ts';
@@ -15,8 +16,7 @@ export function Filters({ address }: { address: Address }) {
   const set = (name: string, value: string) => address.set({ [name]: value, after: null }, { replace: true });
   const isFiltered = NAMES.some((name) => address.get(name));
   return (
-    <details class="filter-box" open={!isNarrow()}>
-      <summary>{isFiltered ? 'Filters (some are set)' : 'Filters'}</summary>
+    <FilterBox isFiltered={isFiltered}>
       <search class="filters">
         <TextField
           label="Kind"
@@ -59,9 +59,6 @@ export function Filters({ address }: { address: Address }) {
           )}
         </div>
       </search>
-    </details>
+    </FilterBox>
   );
 }
-
-/** On a phone the filters would fill the first screen. */
-const isNarrow = () => matchMedia('(width < 46rem)').matches;
