@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:40d2de4bcb65c3739f524b2f9c8834613186269e
+--! Hash: sha1:75cec24dcfbab52414f6a0a2e80ce2908ca68360
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -94,9 +94,13 @@ comment on schema cortex is 'The tables of the older system as read-only views, 
   'programs read decisions, issues and the other views of kinds, and the tables of schema public.';
 create schema forgetting;
 comment on schema forgetting is 'Erasure of memories and subjects, and tombstones.';
+create schema review;
+comment on schema review is 'Rules about which memories wait for a reviewer, and what reviewers decide.';
+create schema health;
+comment on schema health is 'Figures for administrators about queues, jobs, sizes and the use of indexes.';
 grant usage on schema public, identity, audit, partitions, administration, words, secrets, kinds, packets, embeddings, duplicates,
   importance, documents, memories, derived, entities, events, tasks, facts, graph, search, world_model, reflection, summaries,
-  extraction, access, archive, views, forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  extraction, access, archive, views, forgetting, review to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant usage on schema graphile_migrate to l9_worker;
 grant usage on schema ranking to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 grant usage on schema public, identity, packets, words to l9_searcher;
@@ -922,7 +926,7 @@ comment on function identity.bounds_of is 'The bounds of the actor that writes u
 -- Whom each API key stands for and what it is limited to. create_api_key() and revoke_api_key() write the rows;
 -- current_identity() checks that the key in the claims is still valid.
 create function identity.tool_sets() returns text[] language sql immutable parallel safe set search_path = ''
-return array['core', 'knowledge', 'archive', 'admin'];
+return array['core', 'knowledge', 'archive', 'review', 'admin'];
 comment on function identity.tool_sets is 'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
 
 create table public.api_keys (
@@ -1396,8 +1400,8 @@ create table public.audit_log (
   primary key (audit_id, occurred_at),
   -- One constraint for three columns: PostgreSQL prepares each constraint, and all virtual columns with it, for every statement.
   constraint audit_operation_and_status_known check (
-    operation in
-      ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE', 'RETRIEVE')
+    operation in ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE',
+      'RETRIEVE', 'APPROVE', 'REJECT', 'MERGE')
     and status in ('success', 'error') and (status = 'error') = (sqlstate is not null)),
   constraint audit_details_say_who check (
     details ?& array['caller', 'creator', 'source', 'tool_name']
@@ -1416,8 +1420,8 @@ call identity.describe('public.audit_log', 'What each caller did, and what was r
   occurred_at: When it happened, by the clock of the database.
   xid: Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.
   tenant_id: Tenant of the row that was affected, or of the caller.
-  operation: INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused
-    before its operation was known, that had no identity, or that GraphQL refused.
+  operation: INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, ARCHIVE, RETRIEVE, APPROVE, REJECT, MERGE, or
+    DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.
   table_name: Table that was affected or read.
   row_id: Row that was affected or read, if it was a single one.
   project_id: Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there
@@ -2114,17 +2118,18 @@ grant execute on function public.verify_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/140-verify-audit.sql
 --! Included 020-audit/150-audit-head.sql
 -- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
-create type public.audit_head as (hash text, sealed_at timestamptz);
+create type public.audit_head as (hash text, sealed_at timestamptz, seal_id bigint);
 call identity.describe('public.audit_head', 'The newest seal.
   hash: Hash of the seal, in hexadecimal.
-  sealed_at: When the seal was made.');
+  sealed_at: When the seal was made.
+  seal_id: Number of the seal. Seals have no gaps, so it is how many there are.');
 
 create function public.audit_head() returns public.audit_head language plpgsql stable security definer set search_path = '' as $$
 declare
   newest public.audit_head;
 begin
   perform audit.require_auditor('audit_head');
-  select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
+  select encode(s.seal_hash, 'hex'), s.sealed_at, s.seal_id into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
 end $$;
 comment on function public.audit_head is 'The newest seal of the chain. Store its hash outside the database: with it, '
@@ -6857,6 +6862,7 @@ create function packets.max_metadata_bytes() returns integer language sql immuta
 create function packets.max_reference_bytes() returns integer language sql immutable parallel safe return 200;
 create function packets.max_tags() returns integer language sql immutable parallel safe return 64;
 create function packets.max_parents() returns integer language sql immutable parallel safe return 64;
+create function packets.max_reason_bytes() returns integer language sql immutable parallel safe return 1000;
 create function packets.kind_pattern() returns text language sql immutable parallel safe return '^[a-z][a-z0-9_]{0,62}$';
 create function packets.max_time_ahead() returns interval language sql immutable parallel safe return interval '5 minutes';
 comment on function packets.max_content_bytes is 'The maximum size of a content: 1 MiB.';
@@ -6865,11 +6871,12 @@ comment on function packets.max_metadata_bytes is 'The maximum size of metadata,
 comment on function packets.max_reference_bytes is 'The longest thread, correlation, session or trace id, or tag.';
 comment on function packets.max_tags is 'The maximum number of tags.';
 comment on function packets.max_parents is 'The maximum number of parents.';
+comment on function packets.max_reason_bytes is 'The maximum size of the reason of a review: 1000 bytes.';
 comment on function packets.max_time_ahead is 'How far the event time of a memory may lie after the time of saving: 5 minutes.';
 comment on function packets.kind_pattern is 'The pattern of the name of a kind.';
 grant execute on function packets.max_content_bytes, packets.max_envelope_bytes, packets.max_metadata_bytes,
-  packets.max_reference_bytes, packets.max_tags, packets.max_parents, packets.max_time_ahead, packets.kind_pattern to l9_agent,
-  l9_admin, l9_platform_admin, l9_worker;
+  packets.max_reference_bytes, packets.max_tags, packets.max_parents, packets.max_time_ahead, packets.max_reason_bytes,
+  packets.kind_pattern to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-packets/040-limits.sql
 --! Included 070-packets/045-where.sql
 -- Conditions on the structured fields of envelopes. They are compiled to values, a path and ranges of times, and never to SQL, so
@@ -7394,6 +7401,127 @@ end $$;
 comment on function packets.tg_packet_store__normalise is 'Enforces limits with clear errors, cleans the tags, and hashes.';
 grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;
 --! EndIncluded 070-packets/070-normalise.sql
+--! Included 070-packets/072-review-rules.sql
+-- Which saves wait for a reviewer: rows that administrators write with set_review_rule(), and the function that looks up the one
+-- that decides. The trigger of packet_store that reviews calls needs_review().
+
+create table public.review_rules (
+  rule_id uuid primary key default uuidv7(),
+  tenant_id uuid not null references public.tenants,
+  caller text,
+  scope text,
+  project_id text,
+  kinds text[],
+  source text,
+  needs_review boolean not null,
+  updated_at timestamptz not null default now(),
+  -- How many conditions it states, and which: caller before scope before project_id before kinds before source.
+  specificity integer not null generated always as (
+    32 * num_nonnulls(caller, scope, project_id, kinds, source) + 16 * num_nonnulls(caller) + 8 * num_nonnulls(scope)
+      + 4 * num_nonnulls(project_id) + 2 * num_nonnulls(kinds) + num_nonnulls(source)) stored,
+  constraint review_rule_once unique nulls not distinct (tenant_id, caller, scope, project_id, kinds, source),
+  constraint review_rule_kinds_plain check (
+    cardinality(kinds) between 1 and 64 and array_position(kinds, null) is null
+    and array_to_string(kinds, ' ') ~ '^[a-z][a-z0-9_]*( [a-z][a-z0-9_]*)*$'),
+  constraint review_rule_names_at_most_200_bytes check (
+    greatest(octet_length(caller), octet_length(scope), octet_length(project_id), octet_length(source)) <= 200)
+);
+comment on table public.review_rules is 'Which saves need a review. Of the rules that a save meets decides the one with the most '
+  'conditions; of as many, the one that names a caller, else a scope, a project, kinds, a source; else the one that was changed '
+  'last. Without a rule nothing needs a review. set_review_rule() and delete_review_rule() write this table.';
+comment on column public.review_rules.rule_id is 'UUID version 7.';
+comment on column public.review_rules.tenant_id is 'The tenant whose saves the rule is about.';
+comment on column public.review_rules.caller is 'The caller that saves, such as C; job for background jobs; null: any.';
+comment on column public.review_rules.scope is 'The scope of the memory; null: any.';
+comment on column public.review_rules.project_id is 'The project of the memory; null: any, and none.';
+comment on column public.review_rules.kinds is 'The kinds of the memory, sorted; null: any.';
+comment on column public.review_rules.source is 'The source that is stamped on the memory, such as cursor-ide; null: any.';
+comment on column public.review_rules.needs_review is 'True: what meets the rule waits for a reviewer. False: it counts at once.';
+comment on column public.review_rules.updated_at is 'When the rule was made or last changed.';
+comment on column public.review_rules.specificity is 'The rank of the rule by its conditions: the highest of those that a save '
+  'meets decides.';
+
+call identity.protect_tenant_rows('public.review_rules', readers => 'Administrators read the rules of their tenant.',
+  writers => 'A trigger of packet_store reads the rules; set_review_rule() and delete_review_rule() write them.');
+grant select on public.review_rules to l9_admin, l9_platform_admin;
+-- Agents have no grant: a rule could name a scope or a caller that is hidden from them.
+
+create function packets.needs_review(
+  tenant_id uuid, caller text, scope text, project_id text, kind text, source text) returns boolean
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  return coalesce((
+    select r.needs_review from public.review_rules r
+    where r.tenant_id = needs_review.tenant_id
+      and (r.caller is null or r.caller = needs_review.caller)
+      and (r.scope is null or r.scope = needs_review.scope)
+      and (r.project_id is null or r.project_id = needs_review.project_id)
+      and (r.kinds is null or needs_review.kind = any (r.kinds))
+      and (r.source is null or r.source = needs_review.source)
+    order by r.specificity desc, r.updated_at desc, r.rule_id desc limit 1), false);
+end $$;
+comment on function packets.needs_review is 'True if a memory of this scope, project and kind waits for a reviewer when this '
+  'caller with this source saves it. Definer: callers can''t read the rules.';
+
+-- What a tenant does with a text that it has rejected before.
+create table public.review_settings (
+  tenant_id uuid primary key references public.tenants,
+  rejected_again text not null default 'refuse',
+  updated_at timestamptz not null default now(),
+  constraint review_rejected_again_known check (rejected_again in ('refuse', 'hold'))
+);
+comment on table public.review_settings is 'How a tenant reviews. Only a tenant that changed the default has a row. '
+  'set_review_settings() writes it.';
+comment on column public.review_settings.tenant_id is 'The tenant.';
+comment on column public.review_settings.rejected_again is 'What a save does with a text of the same creator that was rejected '
+  'and has not expired: refuse (the default) raises L9VAL, hold keeps it as rejected too, without asking a reviewer.';
+comment on column public.review_settings.updated_at is 'When the settings were last changed.';
+call identity.protect_tenant_rows('public.review_settings',
+  readers => 'Every caller may read what becomes of a text that was rejected before.',
+  writers => 'A trigger of packet_store reads the settings; set_review_settings() writes them.');
+grant select on public.review_settings to l9_agent, l9_admin, l9_platform_admin;
+-- Nobody has an insert, update or delete privilege: set_review_settings() checks the values, and a trigger audits them.
+--! EndIncluded 070-packets/072-review-rules.sql
+--! Included 070-packets/074-withheld.sql
+-- Who is shown what is withheld, which is pending or rejected: its creator and administrators, unless the function that reads
+-- leaves it out. packet_store and packet_versions call review_visibility().
+
+create function packets.is_withheld(review_state text) returns boolean language sql immutable parallel safe
+return coalesce(review_state in ('pending', 'rejected'), false);
+comment on function packets.is_withheld is 'True for the review_state of a memory that does not count.';
+grant execute on function packets.is_withheld to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
+
+-- A plain expression, which explain_access() can evaluate for another caller.
+create function packets.shown_condition() returns text language sql immutable parallel safe set search_path = ''
+return $sql$review_state = any ((select string_to_array(
+        coalesce(nullif(current_setting('l9.withheld', true), ''), 'pending,rejected'), ','))::text[])$sql$;
+comment on function packets.shown_condition is 'The text of a policy condition: the states of what is withheld that are '
+  'shown, as far as the caller may see them. Functions that answer with what counts say `set l9.withheld = none`, and set it '
+  'to pending where they are asked to include that. A session that sets it shows or hides only what its caller may read. Used '
+  'by migrations only.';
+
+create procedure packets.review_visibility(target regclass)
+language plpgsql set search_path = '' as $$
+declare
+  policy record;
+begin
+  for policy in
+    select * from (values
+      ('review_visibility', 'l9_agent',
+        'withheld_creator = (select identity.current_creator()) and ' || packets.shown_condition(),
+        'What is pending or rejected exists for the agent that saved it, and for no other.'),
+      ('review_override', 'l9_admin, l9_platform_admin', packets.shown_condition(),
+        'Administrators see what is pending or rejected within their claims, because they review it; so do operators.')
+    ) as p (name, role, condition, description)
+  loop
+    execute format('create policy %I on %s as restrictive to %s using (withheld_creator is null or %s)',
+      policy.name, target, policy.role, policy.condition);
+    execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
+  end loop;
+end $$;
+comment on procedure packets.review_visibility is 'Creates the policies that decide who sees what is withheld, on a table '
+  'with the columns review_state and withheld_creator. Used by migrations only.';
+--! EndIncluded 070-packets/074-withheld.sql
 --! Included 070-packets/080-stamp.sql
 -- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
 -- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
@@ -7640,14 +7768,19 @@ begin
 
   -- The query runs as the writer, so a parent that it can't see is not found.
   for parent in
-    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p.created_at from public.packet_store p
+    select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p.created_at, p.withheld_creator
+    from public.packet_store p
     where p.packet_id = any (to_check) and p.packet_id <> new.packet_id order by p.created_at, p.packet_id
   loop
     found_parents := found_parents + 1;
     newest_time := parent.created_at;
     newest_id := parent.packet_id;
     -- Otherwise the child would reveal the id of a memory that its readers may not know.
-    if not packets.is_scope_within(new.scope, parent.scope) then
+    if parent.withheld_creator is not null and not packets.is_withheld(new.review_state) then
+      perform identity.raise_error('L9VAL', format(
+        'parent_ids: memory %s waits for a review, or was rejected; it has no children that count', parent.packet_id),
+        'parent_ids');
+    elsif not packets.is_scope_within(new.scope, parent.scope) then
       perform identity.raise_error('L9VAL', format(
         'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read',
         new.scope, parent.scope));
@@ -7721,6 +7854,8 @@ begin
     and p.user_id is not distinct from new.user_id
     and (new.packet_type <> 'message' or (p.thread_id, p."timestamp", p.speaker) is not distinct from (
       new.thread_id, new."timestamp", packets.speaker_of(new.packet_type, new.metadata, new.envelope ->> 'content')))
+    and p.withheld_creator is not distinct from
+      case when packets.is_withheld(new.review_state) then new.metadata ->> 'creator' end
     and p.ttl <= now()
     and p.packet_id <> new.packet_id;
   if found then
@@ -7805,6 +7940,13 @@ create table public.packet_store (
   identity_hash bytea not null,
   has_own_identity boolean not null default false,
   text_creator text,
+  review_state text,
+  reviewed_by text,
+  reviewed_at timestamptz,
+  review_reason text,
+  -- Generated, so that nobody can write it. Policies, the unique index and statistics need no other column.
+  withheld_creator text generated always as (
+    case when review_state in ('pending', 'rejected') then metadata ->> 'creator' end) stored,
   chunk_count integer not null default 0,
   is_chunked boolean not null generated always as (chunk_count > 0) stored,
   tenant_id uuid not null references public.tenants,
@@ -7840,6 +7982,10 @@ create table public.packet_store (
   constraint packet_branch_of_project check (branch is null or project_id is not null),
   constraint packet_importance_between_0_and_1 check (importance_score between 0 and 1),
   constraint packet_language_known check (language = any (words.languages())),
+  constraint packet_review_state_known check (review_state in ('pending', 'approved', 'rejected')),
+  constraint packet_review_is_signed check (
+    (review_state in ('approved', 'rejected')) is true = (reviewed_by is not null and reviewed_at is not null)),
+  constraint packet_review_reason_at_most_1000_bytes check (octet_length(review_reason) <= packets.max_reason_bytes()),
   constraint packet_timestamp_finite check (isfinite("timestamp")),
   constraint packet_timestamp_at_most_5_minutes_ahead check ("timestamp" - created_at <= packets.max_time_ahead()),
   constraint packet_counts_not_negative check (access_count >= 0 and contradiction_count >= 0 and chunk_count >= 0),
@@ -7857,6 +8003,8 @@ alter table public.packet_store
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column content_hash set statistics 0,
   alter column identity_hash set statistics 0, alter column title set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0,
+  alter column review_state set statistics 0, alter column reviewed_by set statistics 0,
+  alter column review_reason set statistics 0, alter column withheld_creator set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
   alter column words set statistics 0, alter column word_count set statistics 0, alter column branch set statistics 0;
 -- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row first.
@@ -7911,6 +8059,13 @@ call identity.describe('public.packet_store', 'Memories: what agents and people 
   text_creator: The administrator who stands by the present text and fields of a memory that somebody else created: who changed
     them last, or saved the same text. Null: they are the creator''s own. Where it is set, agents may no longer change, delete,
     supersede or merge the memory.
+  review_state: Null: the memory needs no review. pending: it waits for a reviewer. approved: it counts. rejected: it is kept for
+    its writer and reviewers until it expires. A trigger sets it by review_rules; reviewers change it.
+  reviewed_by: The creator name of the administrator who approved or rejected the memory.
+  reviewed_at: When the memory was approved or rejected.
+  review_reason: Why the memory was approved or rejected, at most 1000 bytes.
+  withheld_creator: The creator of a memory that is pending or rejected, which exists for that one and for reviewers only. Null:
+    the memory counts.
   chunk_count: The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is
     not embedded yet.
   is_chunked: True if the content was cut into chunks for embedding.
@@ -7929,11 +8084,12 @@ call identity.describe('public.packet_store', 'Memories: what agents and people 
 
 -- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key
 -- holds owner and scope, so that a collision is never with a row that the writer can't see. People repeat themselves, so a
--- message is a duplicate only if the same speaker said it in the same thread at the same time.
+-- message is a duplicate only if the same speaker said it in the same thread at the same time. What is withheld is a duplicate
+-- only of what else is withheld of the same creator.
 create unique index packet_content_unique on public.packet_store (
   identity_hash, tenant_id, scope, project_id, branch, packet_type, org_id, user_id,
   (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
-  (case when packet_type = 'message' then speaker end)) nulls not distinct;
+  (case when packet_type = 'message' then speaker end), withheld_creator) nulls not distinct;
 -- Like those of the columns, statistics of these expressions would keep samples of erased memories.
 alter index public.packet_content_unique
   alter column 9 set statistics 0, alter column 10 set statistics 0, alter column 11 set statistics 0;
@@ -7962,7 +8118,7 @@ end $$;
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
 create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch)
-  include (packet_id, ttl, archived_at);
+  include (packet_id, ttl, archived_at, withheld_creator, review_state);
 create index packet_store_archived_idx on public.packet_store (packet_id) where archived_at is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id)
@@ -7973,6 +8129,8 @@ create index packet_store_session_idx on public.packet_store (tenant_id, session
 create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
 create index packet_store_typed_content_idx on public.packet_store (content_hash) where identity_hash <> content_hash;
 create index packet_store_parts_idx on public.packet_store (part_of) where part_of is not null;
+create index packet_store_pending_idx on public.packet_store (tenant_id, packet_id) where review_state = 'pending';
+create index packet_store_rejected_idx on public.packet_store (tenant_id, content_hash) where review_state = 'rejected';
 create index packet_store_ttl_idx on public.packet_store (ttl) where ttl is not null;
 
 comment on index public.packet_content_unique is 'Prevents exact duplicates, also between concurrent writers.';
@@ -7980,6 +8138,16 @@ comment on index public.packet_content_unique is 'Prevents exact duplicates, als
 
 call identity.protect_like_memories('public.packet_store', is_writable => true);
 
+-- The other columns of a row say who may read it once it counts.
+call packets.review_visibility('public.packet_store');
+create policy review_of_jobs on public.packet_store as restrictive to l9_worker using (withheld_creator is null);
+do $$
+begin
+  execute format($sql$create policy review_of_searches on public.packet_store as restrictive to l9_searcher
+    using (withheld_creator is null
+      or ((select identity.current_role_name()) <> 'l9_agent' or withheld_creator = (select identity.current_creator()))
+        and %s)$sql$, packets.shown_condition());
+end $$;
 create policy creator_updates on public.packet_store as restrictive for update to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
@@ -7987,6 +8155,7 @@ create policy creator_updates on public.packet_store as restrictive for update t
 create policy creator_deletes on public.packet_store as restrictive for delete to l9_agent
   using (
     metadata ->> 'creator' = (select identity.current_creator()) and text_creator is null
+    and review_state is distinct from 'rejected'
     and scope = any ((select identity.current_writable_scopes())::text[]));
 create policy writable_updates on public.packet_store as restrictive for update to l9_admin
   using (scope = any ((select identity.current_writable_scopes())::text[]));
@@ -8002,10 +8171,14 @@ create policy definer_functions on public.packet_store for select to l9_owner us
 create policy definer_locks on public.packet_store for update to l9_owner using (ttl <= now()) with check (false);
 create policy definer_cleanup on public.packet_store for delete to l9_owner using (ttl <= now());
 
+comment on policy review_of_jobs on public.packet_store is 'Jobs derive nothing from what is pending or rejected, and count '
+  'nothing of it.';
+comment on policy review_of_searches on public.packet_store is 'The functions that scan the index of words see of what is '
+  'pending or rejected what their caller sees.';
 comment on policy creator_updates on public.packet_store is 'Agents may change only memories that they wrote, and whose present '
   'text is not an administrator''s.';
-comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, and whose present '
-  'text is not an administrator''s.';
+comment on policy creator_deletes on public.packet_store is 'Agents may delete only memories that they wrote, whose present text '
+  'is not an administrator''s, and that are not rejected: else the same text could be saved again and ask a second time.';
 comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
 comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
 comment on policy worker_access on public.packet_store is 'Jobs read contents in order to embed them, and set chunk_count; the '
@@ -8028,12 +8201,13 @@ create trigger _100_normalise
 
 create trigger _300_stamp
   before insert or update of envelope, packet_type, "timestamp", metadata, routing, provenance, thread_id, parent_ids, tags, ttl,
-    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator
+    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator, review_state
   on public.packet_store
   for each row when (current_user <> 'l9_owner' or not packets.is_job_writing())
   execute function packets.tg_packet_store__stamp();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'],
+call secrets.guard_table('public.packet_store', array['packet_type', 'title', 'review_state', 'reviewed_by'],
+  refused_columns => array['branch', 'project_id'],
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id,
@@ -8047,7 +8221,7 @@ create trigger _400_check_parents before insert or update of parent_ids, scope, 
   for each row when (cardinality(new.parent_ids) > 0) execute function packets.tg_packet_store__check_parents();
 
 create trigger _450_replace_expired
-  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata
+  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata, review_state
   on public.packet_store
   for each row execute function packets.tg_packet_store__replace_expired();
 
@@ -8066,11 +8240,13 @@ grant update ( packet_type, envelope, "timestamp", routing, provenance, metadata
   branch, scope, importance_score, correlation_id, session_id, trace_id, language ) on public.packet_store to l9_agent, l9_admin;
 -- The trigger that stamps allows only the administrator's own name, or null, which gives the text back to its creator.
 grant update (text_creator) on public.packet_store to l9_admin;
+-- A trigger stamps who decided, and when.
+grant update (review_state, review_reason) on public.packet_store to l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker, l9_searcher;
 grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no autovacuum does.
 grant update (chunk_count) on public.packet_store to l9_worker;
 -- packet_id, title, content_hash, identity_hash, has_own_identity, archived_at, part_of, speaker, tenant_id, org_id, user_id,
--- created_at, words and counters can't be inserted or updated by callers: triggers and jobs set them.
+-- created_at, reviewed_by, reviewed_at, words and counters can't be inserted or updated by callers: triggers and jobs set them.
 --! EndIncluded 070-packets/130-packet-store.sql
 --! Included 070-packets/135-text-creator.sql
 -- Whose word the present text of a memory is. Inside the rule that agents change only what they created, a text or field that an
@@ -8125,19 +8301,26 @@ comment on function packets.claim_text is 'Makes an administrator stand by the t
 
 create function packets.raise_if_held(packet_id uuid) returns void language plpgsql stable set search_path = '' as $$
 declare
-  holder constant text := (
-    select p.text_creator from public.packet_store p
-    where p.packet_id = raise_if_held.packet_id and p.metadata ->> 'creator' = (select identity.current_creator()));
+  holder text;
+  review_state text;
 begin
-  if holder is not null then
+  select p.text_creator, p.review_state into holder, review_state from public.packet_store p
+  where p.packet_id = raise_if_held.packet_id and p.metadata ->> 'creator' = (select identity.current_creator());
+  if raise_if_held.packet_id is not null and review_state = 'rejected' then
+    perform identity.raise_error('L9IMM', format(
+      'memory %s: a reviewer rejected it; it expires by itself, and only an administrator may delete it before', packet_id),
+      'packet_id');
+  elsif holder is not null then
     perform identity.raise_error('L9OWN', format(
       'memory %s: its text and fields are now those of %s, so only an administrator may change, supersede or delete it; '
       'save a memory of your own beside it', packet_id, holder), 'packet_id');
   end if;
 end $$;
-comment on function packets.raise_if_held is 'Raises L9OWN if the caller''s memory has an administrator''s text by now.';
+comment on function packets.raise_if_held is 'Raises L9OWN if the caller''s memory has an administrator''s text by now, and L9IMM '
+  'if it was rejected.';
 
-create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
+create function packets.find_same(draft public.packet_store, hash bytea, is_withheld boolean default false)
+returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -8151,9 +8334,14 @@ begin atomic
     and p.branch is not distinct from (find_same.draft).branch
     and p.packet_type = (find_same.draft).packet_type
     and p.org_id is not distinct from (select identity.current_org_id())
-    and p.user_id is not distinct from (select identity.current_user_id());
+    and p.user_id is not distinct from (select identity.current_user_id())
+    -- One that is withheld is the same only as what its creator has to save for a review.
+    and (p.withheld_creator is null and not find_same.is_withheld
+      or packets.is_withheld((find_same.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
+  order by p.withheld_creator nulls first;
 end;
-comment on function packets.find_same is 'The memory that the unique index would not let the caller save again.';
+comment on function packets.find_same is 'The memory that the unique index would not let the caller save again. For a draft that is '
+  'pending, one that counts comes first, then its own pending or rejected one, which alone is asked for by is_withheld.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -8171,6 +8359,182 @@ grant execute on function packets.text_writer to l9_agent, l9_admin, l9_platform
 grant execute on function packets.raise_if_held to l9_platform_admin;
 grant execute on function identity.is_admin_creator to l9_admin;
 --! EndIncluded 070-packets/135-text-creator.sql
+--! Included 070-packets/137-review.sql
+-- The trigger _375_review of packet_store: what a rule says needs a review is withheld until an administrator decides, whoever
+-- saves it and by whatever road. Administrators decide by setting review_state.
+
+create function packets.rejected_for() returns interval language sql immutable parallel safe return interval '30 days';
+comment on function packets.rejected_for is 'How long a rejected memory is kept.';
+
+-- Runs as the writer, who sees its own rejected memories, also where a search would hide them.
+create function packets.find_rejected(memory public.packet_store) returns setof public.packet_store
+language sql stable set search_path = '' set l9.withheld = 'pending,rejected'
+begin atomic
+  select p.* from public.packet_store p
+  where p.review_state = 'rejected' and p.tenant_id = (memory).tenant_id and p.content_hash = (memory).content_hash
+    and p.withheld_creator = (memory).metadata ->> 'creator'
+    and p.org_id is not distinct from (memory).org_id and p.user_id is not distinct from (memory).user_id
+    and p.packet_id <> (memory).packet_id
+  order by p.reviewed_at desc, p.packet_id desc limit 1;
+end;
+comment on function packets.find_rejected is 'The memory of this text and creator that was rejected and has not expired, in '
+  'whatever place and of whatever kind.';
+
+create function packets.refuse_rejected(rejected public.packet_store) returns void
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  if rejected.review_state = 'rejected' and not exists (
+    select from public.review_settings s where s.tenant_id = rejected.tenant_id and s.rejected_again = 'hold') then
+    perform identity.raise_error('L9VAL', format(
+      'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id),
+      'content');
+  end if;
+end $$;
+comment on function packets.refuse_rejected is 'Raises L9VAL for a memory that was rejected and is saved again, unless the '
+  'tenant holds such texts. Definer: jobs can''t read the settings.';
+
+create function packets.awaits_review(memory public.packet_store) returns boolean
+language sql stable set search_path = ''
+return packets.needs_review((memory).tenant_id, coalesce(identity.current_caller(), 'job'), (memory).scope, (memory).project_id,
+  (memory).packet_type, coalesce((identity.current_identity()).source, (memory).metadata ->> 'source'));
+comment on function packets.awaits_review is 'True if this caller, or a job, can save a memory like this one only for a review.';
+
+-- What counts is shared by then, so that an edit must neither count without a review nor hide the memory from all.
+create function packets.refuse_unreviewed_edit(memory public.packet_store, former public.packet_store) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if ((memory).packet_type, (memory).envelope, (memory)."timestamp", (memory).routing, (memory).provenance, (memory).thread_id,
+      (memory).parent_ids, (memory).tags, (memory).project_id, (memory).branch, (memory).scope,
+      (memory).metadata - 'updated_by')
+    is distinct from ((former).packet_type, (former).envelope, (former)."timestamp", (former).routing, (former).provenance,
+      (former).thread_id, (former).parent_ids, (former).tags, (former).project_id, (former).branch, (former).scope,
+      (former).metadata - 'updated_by')
+    and packets.awaits_review(memory) then
+    perform identity.raise_error('L9IMM', 'memory: it counts already, and what you write there needs a review, so you may change '
+      'only its ttl, importance and language; save a new memory, which waits for a reviewer', 'packet_id');
+  end if;
+end $$;
+comment on function packets.refuse_unreviewed_edit is 'Raises L9IMM if a caller whose saves need a review changes what a memory '
+  'that counts says, or where it counts.';
+
+-- A rejected memory that is put back to pending, or approved, lives as long as if it had not been rejected,
+-- unless it had a ttl of its own.
+create function packets.stamp_decision(decided public.packet_store, former public.packet_store) returns public.packet_store
+language plpgsql stable set search_path = '' as $$
+begin
+  if former.withheld_creator is null and decided.review_state = 'approved' then
+    perform identity.raise_error('L9VAL', 'review_state: this memory counts already, so it needs no approval', 'review_state');
+  elsif decided.review_state is null or decided.review_state not in ('pending', 'approved', 'rejected') then
+    perform identity.raise_error('L9VAL', 'review_state: must be approved, rejected or pending', 'review_state');
+  elsif exists (
+    select from public.packet_store p where p.packet_id = decided.part_of
+      and p.review_state is distinct from decided.review_state) then
+    perform identity.raise_error('L9VAL',
+      'review_state: a part is reviewed with its whole; decide about that one', 'review_state');
+  end if;
+  decided.review_reason := nullif(btrim(decided.review_reason), '');
+  perform identity.check_bytes(decided.review_reason, packets.max_reason_bytes(), 'review_reason');
+  decided.reviewed_by := null;
+  decided.reviewed_at := null;
+  if former.review_state = 'rejected' and former.ttl = former.reviewed_at + packets.rejected_for()
+    and decided.ttl = former.ttl then
+    decided.ttl := null;
+  end if;
+  if decided.review_state = 'pending' then
+    decided.review_reason := null;
+    return decided;
+  end if;
+  decided.reviewed_by := coalesce(identity.current_creator(), identity.current_role_name());
+  decided.reviewed_at := decided.updated_at;
+  -- Of what a model extracted, the facts count from then on; its lines are out of searches.
+  decided.archived_at := case when decided.packet_type = 'extraction' and decided.review_state = 'approved' then now()
+    else decided.archived_at end;
+  if decided.review_state = 'rejected' then
+    if decided.review_reason is null then
+      perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it', 'review_reason');
+    end if;
+    decided.ttl := least(coalesce(decided.ttl, 'infinity'), decided.reviewed_at + packets.rejected_for());
+    return decided;
+  elsif exists (
+    select from public.packet_store p where p.packet_id = any (decided.parent_ids) and p.withheld_creator is not null) then
+    perform identity.raise_error('L9VAL', 'review_state: approve the parents of this memory first', 'review_state');
+  end if;
+  return decided;
+end $$;
+comment on function packets.stamp_decision is 'A memory whose review_state was changed, with who decided and when. A rejected '
+  'one expires after 30 days. Raises L9VAL where there is nothing to decide.';
+
+-- An update is a decision, or must not go around a rule. An insert is withheld with its whole or by a rule, and as rejected where
+-- its text was rejected before and the tenant holds such texts.
+create function packets.tg_packet_store__review() returns trigger
+language plpgsql set search_path = '' as $$
+declare
+  whole public.packet_store;
+  rejected public.packet_store;
+begin
+  if identity.current_role_name() not in ('l9_agent', 'l9_admin', 'l9_worker') then
+    return new; -- What l9_owner imports is kept as it is.
+  elsif tg_op = 'UPDATE' then
+    if new.review_state is distinct from old.review_state then
+      return packets.stamp_decision(new, old);
+    end if;
+    new.review_reason := old.review_reason;
+    if identity.current_role_name() = 'l9_agent' then
+      if old.review_state = 'rejected' then
+        perform identity.raise_error('L9IMM',
+          'memory: a reviewer rejected it, so it can''t be changed; save another text as a new memory', 'packet_id');
+      elsif old.withheld_creator is null then
+        perform packets.refuse_unreviewed_edit(new, old);
+      end if;
+    end if;
+    return new;
+  end if;
+
+  new.review_state := null;
+  new.reviewed_by := null;
+  new.reviewed_at := null;
+  new.review_reason := null;
+  if new.part_of is not null then
+    select p.* into whole from public.packet_store p where p.packet_id = new.part_of;
+    if packets.is_withheld(whole.review_state) then
+      new.review_state := whole.review_state;
+      new.reviewed_by := whole.reviewed_by;
+      new.reviewed_at := whole.reviewed_at;
+      return new;
+    end if;
+  end if;
+  if not packets.awaits_review(new) then
+    return new;
+  elsif whole.packet_id is not null then
+    perform identity.raise_error('L9IMM', format('memory: the %s that it is a part of counts already, and what you write there '
+      'needs a review; save the %1$s again as a new one', whole.packet_type), 'packet_id');
+  end if;
+  new.review_state := 'pending';
+  select r.* into rejected from packets.find_rejected(new) as r;
+  if rejected.packet_id is not null then
+    perform packets.refuse_rejected(rejected);
+    new.review_state := 'rejected';
+    new.reviewed_by := rejected.reviewed_by;
+    new.reviewed_at := rejected.reviewed_at;
+    new.review_reason := rejected.review_reason;
+    new.ttl := least(coalesce(new.ttl, 'infinity'), new.created_at + packets.rejected_for());
+  end if;
+  return new;
+end $$;
+comment on function packets.tg_packet_store__review is 'Withholds a new memory that needs a review by review_rules, refuses '
+  'edits that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a '
+  'text that was rejected before, L9IMM for an edit that needs a review.';
+grant execute on function packets.find_rejected, packets.refuse_rejected, packets.awaits_review,
+  packets.refuse_unreviewed_edit, packets.stamp_decision, packets.rejected_for to l9_agent, l9_admin, l9_worker;
+grant execute on function packets.needs_review to l9_agent, l9_admin, l9_worker;
+
+create trigger _375_review
+  before insert or update of envelope, packet_type, "timestamp", metadata, routing, provenance, thread_id, parent_ids, tags, ttl,
+    project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator, review_state,
+    review_reason
+  on public.packet_store
+  for each row execute function packets.tg_packet_store__review();
+--! EndIncluded 070-packets/137-review.sql
 --! Included 070-packets/140-packet-versions.sql
 -- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read them.
 create table public.packet_versions (
@@ -8195,6 +8559,7 @@ create table public.packet_versions (
   ttl timestamptz, project_id text, branch text, scope text not null,
   importance_score real not null,
   text_creator text,
+  review_state text, review_reason text, withheld_creator text,
   tenant_id uuid not null, org_id uuid, user_id uuid, correlation_id text, session_id text, trace_id text,
   -- There is no version number: a gap would reveal a version that the agent may not see. memory_history() counts the
   -- visible ones.
@@ -8206,7 +8571,9 @@ alter table public.packet_versions
   alter column envelope set statistics 0, alter column routing set statistics 0, alter column provenance set statistics 0,
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
-  alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0;
+  alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0,
+  alter column review_state set statistics 0, alter column review_reason set statistics 0,
+  alter column withheld_creator set statistics 0;
 call identity.describe('public.packet_versions', 'Earlier states of memories: one row for each state that an update replaced. They
     are deleted with their memory.
   packet_id: The memory.
@@ -8233,6 +8600,9 @@ call identity.describe('public.packet_versions', 'Earlier states of memories: on
   scope: The scope of this version: only callers who may read that scope see the version.
   importance_score: The writer''s estimate in this version.
   text_creator: The administrator whose text this version was; null: its creator''s.
+  review_state: Whether this version was pending, approved or rejected; null: it needed no review.
+  review_reason: Why this version was approved or rejected.
+  withheld_creator: The creator of this version while it was pending or rejected; null: it counted.
   tenant_id: The tenant of the memory.
   org_id: The org of the memory.
   user_id: The user of the memory.
@@ -8246,6 +8616,8 @@ call identity.protect_like_memories('public.packet_versions', noun => 'version',
 -- Evaluated under the reader's own policies: a memory that it can't see has no history for it either.
 create policy packet_visibility on public.packet_versions as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (exists (select from public.packet_store p where p.packet_id = packet_versions.packet_id));
+-- What a memory said while it was withheld stays hidden from others after it was approved.
+call packets.review_visibility('public.packet_versions');
 create policy definer_functions on public.packet_versions for select to l9_owner using (true);
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
@@ -8269,7 +8641,10 @@ declare
 begin
   -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
   insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-  select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+  select
+    case when n.review_state is not distinct from o.review_state or n.review_state = 'pending' then 'UPDATE'
+      when n.review_state = 'approved' then 'APPROVE' else 'REJECT' end,
+    tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
     jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
       || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
       || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id)
@@ -8284,12 +8659,12 @@ begin
   insert into public.packet_versions (
     packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing,
     provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator,
-    tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
+    review_state, review_reason, withheld_creator, tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
   select
     o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type,
     o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.tenant_id, o.org_id, o.user_id,
-    o.correlation_id, o.session_id, o.trace_id
+    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.review_state, o.review_reason, o.withheld_creator,
+    o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
   -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
@@ -8301,16 +8676,18 @@ begin
   where n.updated_at is distinct from o.updated_at
     and (
       n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids,
-      n.tags, n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
+      n.tags, n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id,
+      n.review_state
     ) is distinct from (
       o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids,
       o.tags,
-      o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
+      o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id,
+      o.review_state);
   return null;
 end $$;
-comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, and saves '
-  'the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. '
-  'Definer: callers can''t write audit_log and versions.';
+comment on function packets.tg_packet_store__audit_update is 'Writes one audit row for each memory that was changed, approved '
+  'or rejected, and saves the state that a caller''s update replaced. An update that changes nothing, or a job''s '
+  'bookkeeping, makes no version. Definer: callers can''t write audit_log and versions.';
 
 create trigger _500_audit_update after update on public.packet_store referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__audit_update();
@@ -8392,6 +8769,10 @@ begin
   where p.part_of = new.packet_id
     and (p.scope, p.project_id, p.branch, p.ttl, p.archived_at)
       is distinct from (new.scope, new.project_id, new.branch, new.ttl, new.archived_at);
+  if new.review_state is distinct from old.review_state then
+    update public.packet_store p set review_state = new.review_state, review_reason = new.review_reason
+    where p.part_of = new.packet_id and p.review_state is distinct from new.review_state;
+  end if;
   -- Else a part would keep readers that the whole no longer has.
   if exists (
     select from public.packet_store p
@@ -8402,12 +8783,13 @@ begin
   end if;
   return null;
 end $$;
-comment on function packets.tg_packet_store__move_parts is 'Moves a memory''s parts to its new scope, project, branch and ttl.';
+comment on function packets.tg_packet_store__move_parts is 'Moves a memory''s parts to its new scope, project, branch and ttl, and '
+  'decides about them as about the whole.';
 
-create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
+create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope, review_state on public.packet_store
   for each row when (
-    (new.scope, new.project_id, new.branch, new.ttl, new.archived_at)
-      is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at))
+    (new.scope, new.project_id, new.branch, new.ttl, new.archived_at, new.review_state)
+      is distinct from (old.scope, old.project_id, old.branch, old.ttl, old.archived_at, old.review_state))
   execute function packets.tg_packet_store__move_parts();
 
 -- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its status.
@@ -8415,8 +8797,11 @@ create function packets.tg_packet_store__supersede() returns trigger language pl
 declare
   superseded public.packet_store;
 begin
-  if not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
-    or tg_op = 'UPDATE' and new.envelope -> 'supersedes' is not distinct from old.envelope -> 'supersedes' then
+  -- It replaces nothing before it is approved.
+  if packets.is_withheld(new.review_state)
+    or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
+    or tg_op = 'UPDATE' and new.envelope -> 'supersedes' is not distinct from old.envelope -> 'supersedes'
+      and new.review_state is not distinct from old.review_state then
     return new;
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
@@ -8442,7 +8827,7 @@ end $$;
 comment on function packets.tg_packet_store__supersede is 'Marks the memory that this one supersedes: status superseded, and '
   'superseded_by. The caller must be allowed to change it.';
 
-create trigger _400_supersede before insert or update of envelope on public.packet_store
+create trigger _400_supersede before insert or update of envelope, review_state on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
 
 create function packets.tg_packet_store__check_successor() returns trigger language plpgsql set search_path = '' as $$
@@ -8474,8 +8859,9 @@ create trigger _400_check_successor before insert or update of envelope on publi
 -- Functions of earlier chapters that l9_searcher may execute: its own functions call them, and so do the policies.
 grant execute on function identity.current_identity, identity.current_role_name, identity.current_tenant_id,
   identity.current_org_id, identity.current_user_id, identity.current_scopes, identity.current_projects,
-  identity.has_every_project, identity.allow_and_audit_operator_read, packets.is_embedded_engine, packets.bucket_mask,
-  packets.tenant_bucket, packets.tenant_buckets, packets.in_bucket, words.index_token, words.index_text to l9_searcher;
+  identity.has_every_project, identity.current_creator, identity.allow_and_audit_operator_read, packets.is_embedded_engine,
+  packets.bucket_mask, packets.tenant_bucket, packets.tenant_buckets, packets.in_bucket, words.index_token, words.index_text to
+  l9_searcher;
 --! EndIncluded 080-ranking/005-searcher-grants.sql
 --! Included 080-ranking/010-audiences.sql
 -- How often words occur among the memories of one audience: of one tenant, org, user, project and scope. Rows of an audience are
@@ -8667,7 +9053,7 @@ begin
   -- Nothing was counted yet, so the newest memories are.
   with visible as materialized (
     select p.words, p.word_count from public.packet_store p
-    where p.tenant_id = my_tenant and (scopes is null or p.scope = any (scopes))
+    where p.tenant_id = my_tenant and p.withheld_creator is null and (scopes is null or p.scope = any (scopes))
       and (weigh_words.project_id is null or p.project_id = weigh_words.project_id or p.project_id is null)
     order by p."timestamp" desc, p.packet_id desc limit max_sampled
   ), total as (
@@ -9358,7 +9744,7 @@ begin
   insert into embeddings.pending_embeddings (packet_id, model)
   select n.packet_id, m.model
   from new_rows n cross join public.embedding_models m
-  where m.state in ('serving', 'arriving') order by n.packet_id, m.model;
+  where m.state in ('serving', 'arriving') and n.withheld_creator is null order by n.packet_id, m.model;
   return null;
 end $$;
 comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new memories for embedding. Definer: callers cannot '
@@ -9367,6 +9753,7 @@ comment on function embeddings.tg_packet_store__enqueue_embedding is 'Queues new
 create trigger _900_enqueue_embedding after insert on public.packet_store referencing new table as new_rows
   for each statement execute function embeddings.tg_packet_store__enqueue_embedding();
 
+-- Vectors of the former text go, and those of the same text follow the memory.
 create function embeddings.tg_packet_store__embeddings_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -9374,6 +9761,12 @@ declare
   has_new_steps constant boolean := 'reasoning_trace' in (new.packet_type, old.packet_type)
     and (new.packet_type, new.envelope -> 'steps') is distinct from (old.packet_type, old.envelope -> 'steps');
 begin
+  if packets.is_withheld(new.review_state) then
+    return new;
+  elsif packets.is_withheld(old.review_state) then
+    perform embeddings.enqueue_memory(new.packet_id); -- It had no vectors while it was withheld.
+    return new;
+  end if;
   -- A search must not find the memory by the meaning of its former text or steps.
   if has_new_text or has_new_steps then
     delete from public.memory_embeddings e
@@ -9394,12 +9787,13 @@ begin
 end $$;
 comment on function embeddings.tg_packet_store__embeddings_follow is 'Keeps owner, project, branch, scope and expiry of the '
   'vectors equal to those of the memory. Deletes the vectors when its content changes, and those of its steps when a reasoning '
-  'trace gets others, and queues it. Definer: callers cannot write vectors.';
+  'trace gets others, and queues it; also a memory that was approved. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
   when (
     new.content_hash is distinct from old.content_hash
+    or new.review_state is distinct from old.review_state
     or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
     or new.org_id is distinct from old.org_id
     or new.user_id is distinct from old.user_id
@@ -9426,12 +9820,14 @@ comment on function embeddings.tg_packet_store__contexts_follow is 'Deletes the 
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
-  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp"
+  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp", review_state
   on public.packet_store
   for each row
   when (
     coalesce(new.thread_id, old.thread_id) is not null
+    and new.withheld_creator is null
     and (
+      old.withheld_creator is not null or
       new.envelope ->> 'content' is distinct from old.envelope ->> 'content'
       or new.thread_id is distinct from old.thread_id
       or (new.tenant_id, new.scope, new."timestamp") is distinct from (old.tenant_id, old.scope, old."timestamp")
@@ -10718,7 +11114,9 @@ set search_path = pg_catalog, extensions
 -- The scan goes on past rows of other places, which must not push a near-duplicate out.
 set hnsw.iterative_scan = 'relaxed_order' set hnsw.ef_search = 100 set max_parallel_workers_per_gather = 0
 -- ranking.walk_words() explains this setting.
-set enable_sort = off as $$
+set enable_sort = off
+-- What waits for a review is no duplicate of anything.
+set l9.withheld = 'none' as $$
 declare
   max_compared constant integer := 50;
   max_candidates constant integer := 10;
@@ -10931,6 +11329,9 @@ begin
     on_similar := 'keep';
   end if;
   perform packets.check_scope(scope, project_id);
+  if on_similar = 'merge' and packets.needs_review(me.tenant_id, me.caller, scope, project_id, kind, me.source) then
+    on_similar := 'keep'; -- What is to be reviewed stands beside what counts.
+  end if;
 
   if on_similar <> 'keep' then
     -- The lock is held until the end of the transaction. The following statements see what its previous holders committed.
@@ -11597,7 +11998,8 @@ grant select, maintain on importance.memory_citations to l9_worker;
 -- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a recount.
 create function importance.tg_packet_store__cite() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
-  were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
+  -- What is withheld cites nothing yet.
+  were uuid[] := case when tg_op = 'INSERT' or old.withheld_creator is not null then '{}' else old.parent_ids end;
   become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
 begin
   if tg_op = 'DELETE' then
@@ -11628,17 +12030,17 @@ comment on function importance.tg_packet_store__cite is 'Keeps memory_citations 
   'whose citations may count differently now. Definer: callers can''t write these tables.';
 
 create trigger _640_cite_insert after insert on public.packet_store
-  for each row when (new.parent_ids <> '{}') execute function importance.tg_packet_store__cite();
+  for each row when (new.parent_ids <> '{}' and new.withheld_creator is null) execute function importance.tg_packet_store__cite();
 create trigger _640_cite_delete after delete on public.packet_store
   for each row execute function importance.tg_packet_store__cite();
 create trigger _640_cite_update after update on public.packet_store
-  for each row when (
-    new.parent_ids <> old.parent_ids
+  for each row when (new.withheld_creator is null and (
+    new.parent_ids <> old.parent_ids or old.withheld_creator is not null
     or (new.tenant_id, new.scope) is distinct from (old.tenant_id, old.scope)
     or new.project_id is distinct from old.project_id
     or new.org_id is distinct from old.org_id
     or new.user_id is distinct from old.user_id
-    or new.ttl is distinct from old.ttl)
+    or new.ttl is distinct from old.ttl))
   execute function importance.tg_packet_store__cite();
 
 create function importance.tg_packet_store__recount_text() returns trigger
@@ -12756,11 +13158,13 @@ grant execute on function memories.answer_of_key, memories.remember_answer to l9
 -- plpgsql takes the row apart once, and not for each field.
 create function memories.json_of(memory public.packet_store, importance real) returns jsonb
 language plpgsql stable parallel safe set search_path = '' as $$
+declare
+  document jsonb;
 begin
   if memory.packet_id is null then
     return null;
   end if;
-  return jsonb_build_object(
+  document := jsonb_build_object(
     'packet_id', memory.packet_id,
     'content', memory.envelope ->> 'content',
     'kind', memory.packet_type,
@@ -12789,6 +13193,11 @@ begin
     'session_id', memory.session_id,
     'trace_id', memory.trace_id
   );
+  if memory.review_state is not null then
+    document := document
+      || jsonb_build_object('review_state', memory.review_state, 'review_reason', memory.review_reason);
+  end if;
+  return document;
 end $$;
 comment on function memories.json_of is 'A memory as the gateway returns it, with its learned importance.';
 
@@ -12910,21 +13319,11 @@ begin
 end $$;
 comment on function memories.restate_attestations is 'Sets attestations that were given again together with a new text.';
 
--- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
-create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
-language plpgsql volatile set search_path = '' as $$
+create function memories.joined(current public.packet_store, draft public.packet_store, rules jsonb) returns public.packet_store
+language plpgsql stable set search_path = '' as $$
 declare
-  current public.packet_store;
-  wanted public.packet_store;
-  saved public.packet_store;
-  answer public.save_result;
+  wanted public.packet_store := current;
 begin
-  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
-  select p.* into current from public.packet_store p where p.packet_id = same.packet_id for no key update;
-  if not found then
-    current := same;
-  end if;
-  wanted := current;
   -- A field that is left out stays, one that is null goes.
   wanted.envelope := packets.typed_fields(rules, current.envelope
     || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
@@ -12941,6 +13340,25 @@ begin
   wanted.language := coalesce(draft.language, current.language);
   wanted.thread_id := coalesce(draft.thread_id, current.thread_id);
   wanted."timestamp" := coalesce(draft."timestamp", current."timestamp");
+  return wanted;
+end $$;
+comment on function memories.joined is 'A memory as it should be after the same memory was saved again as this draft.';
+
+-- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
+create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
+declare
+  current public.packet_store;
+  wanted public.packet_store;
+  saved public.packet_store;
+  answer public.save_result;
+begin
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  select p.* into current from public.packet_store p where p.packet_id = same.packet_id for no key update;
+  if not found then
+    current := same;
+  end if;
+  wanted := memories.joined(current, draft, rules);
   answer.memory := current;
   if wanted is not distinct from current then
     answer.status := 'skipped_dedupe';
@@ -12975,7 +13393,15 @@ return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []
   packets.text_identity(secrets.as_stored(fields ->> 'content', identity.current_tenant_id())));
 comment on function memories.identity_of is 'The identity_hash of a memory with these fields, by its kind or content.';
 
-create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
+create function memories.awaits_review(draft public.packet_store) returns boolean
+language sql stable set search_path = ''
+return (
+  select packets.needs_review((me).tenant_id, (me).caller, (draft).scope, (draft).project_id, (draft).packet_type, (me).source)
+  from identity.current_identity() as me);
+comment on function memories.awaits_review is 'True if the caller can save a draft only for a review.';
+
+create function memories.find_same(
+  draft public.packet_store, rules jsonb, is_beside boolean default false, is_withheld boolean default false)
 returns public.packet_store
 language plpgsql stable set search_path = '' as $$
 declare
@@ -12983,11 +13409,15 @@ declare
   hash constant bytea := memories.identity_of(rules, fields);
   same public.packet_store;
 begin
+  if memories.awaits_review(draft) then
+    draft.review_state := 'pending';
+  end if;
   if (rules ->> 'stands_beside')::boolean then
-    select s.* into same from packets.find_same(draft, packets.own_identity(hash, identity.current_creator())) as s;
+    select s.* into same
+    from packets.find_same(draft, packets.own_identity(hash, identity.current_creator()), is_withheld) as s;
   end if;
   if same.packet_id is null and not is_beside then
-    select s.* into same from packets.find_same(draft, hash) as s
+    select s.* into same from packets.find_same(draft, hash, is_withheld) as s
     where (not coalesce((rules ->> 'supersedes')::boolean, false)
         -- One that this memory replaces is another one, even if its name is the same.
         or s.packet_id::text is distinct from lower(fields ->> 'supersedes'))
@@ -13000,9 +13430,9 @@ begin
   end if;
   return same;
 end $$;
-comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, by '
-  'its content; null if there is none. is_beside: one that the caller may not change is not looked for, because the new memory '
-  'is to stand beside it.';
+comment on function memories.find_same is 'The memory that is the same as a draft by the rules of its kind or, without rules, '
+  'by its content; null if there is none. is_withheld: of a caller whose save needs a review, its own one that is pending or '
+  'rejected. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
 
 create function memories.insert_draft(draft public.packet_store) returns public.packet_store
 language plpgsql volatile set search_path = '' as $$
@@ -13023,22 +13453,30 @@ end $$;
 comment on function memories.insert_draft is 'Inserts a draft, null columns by default; null if one that is the same exists.';
 
 -- A kind without rules is inserted at once, and the same memory looked for where there is one; a kind with rules looks first,
--- because its triggers change other memories. If a concurrent save or delete was first, it looks again.
+-- because its triggers change other memories, and so does a save that needs a review, because what counts already needs none. If
+-- a concurrent save or delete was first, it looks again.
 create function memories.save_draft(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.save_result
 language plpgsql volatile set search_path = '' as $$
 declare
+  needs_review constant boolean := memories.awaits_review(draft);
   same public.packet_store;
   answer public.save_result;
 begin
-  if rules is not null then
+  if rules is not null or needs_review then
     -- That a memory is there already excuses nobody from the rights to save it.
     perform packets.check_scope(draft.scope, draft.project_id);
   end if;
   for attempt in 1..4 loop
-    if rules is not null or attempt > 1 then
+    if rules is not null or needs_review or attempt > 1 then
       same := memories.find_same(draft, rules, is_beside);
     end if;
+    if needs_review and rules is not null and same.withheld_creator is null and same.packet_id is not null
+      and memories.joined(same, draft, rules) is distinct from same then
+      -- What counts already stays as it is: the change is proposed as a memory of its own.
+      same := memories.find_same(draft, rules, is_beside, is_withheld => true);
+    end if;
+    perform packets.refuse_rejected(same);
     if same.packet_id is not null and rules is null then
       answer.status := 'skipped_dedupe';
       answer.memory := same;
@@ -13102,7 +13540,8 @@ return coalesce(envelope, '{}')
   -- Without rules, a missing content is an error that names it, even where the envelope has one.
   || case when rules is not null and content is null then '{}' else pg_catalog.jsonb_build_object('content', content) end;
 comment on function memories.with_content is 'The envelope of a draft: the fields that were given, and the content.';
-grant execute on function memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same,
+grant execute on function memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.joined,
+  memories.awaits_review, memories.update_same,
   memories.identity_of, memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown,
   memories.note_answer, memories.with_content to l9_agent, l9_admin;
 --! EndIncluded 130-memories/035-save-draft.sql
@@ -13676,7 +14115,7 @@ begin
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
-          or coalesce((rules ->> 'stands_beside')::boolean, false)
+          or coalesce((rules ->> 'stands_beside')::boolean, false) or memories.awaits_review(draft)
           or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
         identities := identities || identity;
         continue when waits;
@@ -14097,7 +14536,7 @@ call identity.describe('public.memory_stats', 'Counts of the memories that the c
 
 -- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null) returns public.memory_stats
-language plpgsql volatile set search_path = '' as $$
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   stats public.memory_stats;
   only_branch constant text := packets.one_branch(branch);
@@ -14140,15 +14579,74 @@ comment on function public.get_memory_stats is 'Counts the memories that the cal
   'branch and of every branch, or of all of them. Writes an audit row.';
 grant execute on function public.get_memory_stats to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/100-memory-stats.sql
+--! Included 130-memories/105-memory-days.sql
+-- Counts memories, events and sessions by day, for a timeline. Callers reach memory_days() over GraphQL and psql.
+create type public.memory_day as (day date, memories integer, events integer, sessions integer, is_partial boolean);
+comment on type public.memory_day is 'How many memories that the caller may read are of one day.';
+comment on column public.memory_day.day is 'The day of their event time, in the time zone of the call.';
+comment on column public.memory_day.memories is 'The number of memories, without events and sessions.';
+comment on column public.memory_day.events is 'The number of memories of kind event.';
+comment on column public.memory_day.sessions is 'The number of memories of kind session: the archived sessions.';
+comment on column public.memory_day.is_partial is 'True of the oldest day, if counting stopped there.';
+
+create function memories.max_counted() returns integer language sql immutable parallel safe return 20000;
+comment on function memories.max_counted is 'How many memories memory_days() counts at most.';
+grant execute on function memories.max_counted to l9_agent, l9_admin, l9_platform_admin;
+
+-- Walks the index of event times backwards, so that the newest days are whole where there are too many memories.
+create function public.memory_days(
+  since timestamptz, until timestamptz default null, time_zone text default 'UTC', project_id text default null)
+returns setof public.memory_day
+language plpgsql volatile set search_path = '' as $$
+declare
+  days public.memory_day[];
+begin
+  perform identity.require_identity();
+  memory_days.until := coalesce(memory_days.until, 'infinity');
+  memory_days.project_id := identity.given_text(memory_days.project_id);
+  if memory_days.since is null then
+    perform identity.raise_error('L9VAL', 'since: the beginning of the first day', 'since');
+  end if;
+  begin
+    perform now() at time zone coalesce(memory_days.time_zone, 'UTC');
+  exception when invalid_parameter_value then
+    perform identity.raise_error('L9VAL', 'time_zone: must be a time zone such as UTC or Europe/Berlin', 'time_zone');
+  end;
+  with counted as materialized (
+    select (p."timestamp" at time zone coalesce(memory_days.time_zone, 'UTC'))::date as happened_on, p.packet_type
+    from public.packet_store p
+    where p."timestamp" >= memory_days.since and p."timestamp" < memory_days.until
+      and (p.ttl is null or p.ttl > now()) and (p.archived_at is null or p.archived_at > now())
+      and (memory_days.project_id is null or p.project_id = memory_days.project_id)
+    order by p."timestamp" desc limit memories.max_counted() + 1
+  ), by_day as (
+    select c.happened_on, count(*) filter (where c.packet_type not in ('event', 'session')) as memories,
+      count(*) filter (where c.packet_type = 'event') as events, count(*) filter (where c.packet_type = 'session') as sessions
+    from counted c group by c.happened_on
+  )
+  select array_agg(row(d.happened_on, d.memories, d.events, d.sessions, d.happened_on = (select min(c.happened_on) from counted c)
+    and (select count(*) from counted) > memories.max_counted())::public.memory_day order by d.happened_on desc)
+  into days
+  from by_day d;
+  perform audit.audit_read('STATS', jsonb_strip_nulls(jsonb_build_object('function', 'memory_days', 'since', memory_days.since,
+    'until', memory_days.until, 'project_id', memory_days.project_id, 'days', coalesce(cardinality(days), 0))),
+    project_id => memory_days.project_id);
+  return query select d.* from unnest(days) d;
+end $$;
+comment on function public.memory_days is 'Counts the memories that the caller may read by the day on which they happened, since '
+  '(inclusive) until (exclusive; null: no end), the newest day first; of more than 20,000 the newest. Days without any are left '
+  'out. time_zone decides where a day begins. Writes an audit row. Errors: L9VAL, L9AUT.';
+grant execute on function public.memory_days to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 130-memories/105-memory-days.sql
 --! Included 140-derived/010-definer-sources.sql
 -- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller sees.
 do $$
 begin
   execute format($sql$
     create policy definer_sources on public.packet_store for select to l9_owner
-    using (
+    using (withheld_creator is null and (
       (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
-      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now()))$sql$,
+      or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now())))$sql$,
     identity.definer_condition());
 end $$;
 create policy definer_source_locks on public.packet_store for update to l9_owner
@@ -14164,13 +14662,14 @@ create policy definer_claims on public.packet_store for update to l9_owner
 comment on policy definer_claims on public.packet_store is 'Functions of the owner stamp an administrator on a memory from which '
   'that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is 'Functions of the owner see the memories that the caller sees, to '
-  'derive rows from them; for jobs, all memories that have not expired.';
+  'derive rows from them; for jobs, all memories that have not expired. Nothing is derived from what is pending or rejected.';
 comment on policy definer_source_locks on public.packet_store is 'Functions of the owner lock a memory that the caller sees '
   'while they derive from it. They can''t change any.';
 
 create function derived.is_source(memory public.packet_store) returns boolean language sql stable set search_path = ''
 -- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
+  when (memory).withheld_creator is not null then false
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
   when identity.current_role_name() in ('l9_agent', 'l9_admin') then
     ((memory).ttl is null or (memory).ttl > pg_catalog.now())
@@ -14183,9 +14682,28 @@ comment on function derived.is_source is 'True if the caller may derive from a m
 --! EndIncluded 140-derived/010-definer-sources.sql
 --! Included 140-derived/015-statements.sql
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
+
+-- A row stands here while an approved memory is made to state what waited with it, so that no other transaction ever sees one.
+create table derived.memories_being_approved (packet_id uuid primary key);
+call identity.describe('derived.memories_being_approved', 'The memories that were approved in this transaction and state now what
+    waited for it: what they state is the word of their creator, not of the administrator who approved it.
+  packet_id: The memory.');
+call identity.keep_private('derived.memories_being_approved',
+  functions => 'The trigger of an approval writes and deletes rows, and functions that state something read them.');
+
+create function derived.is_being_approved(packet_id uuid) returns boolean
+language sql stable parallel safe security definer set search_path = ''
+return exists (select from derived.memories_being_approved a where a.packet_id = is_being_approved.packet_id);
+comment on function derived.is_being_approved is 'True while an approved memory states what waited with it. Definer: callers '
+  'have no grant on the table.';
+grant execute on function derived.is_being_approved to l9_agent, l9_admin, l9_worker;
+
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
-return coalesce(identity.current_creator(), packets.text_writer(source));
-comment on function derived.agent_for is 'The creator name of who states what is derived: the caller, or a memory''s writer.';
+return coalesce(
+  case when derived.is_being_approved((source).packet_id) then (source).metadata ->> 'creator' end,
+  identity.current_creator(), packets.text_writer(source));
+comment on function derived.agent_for is 'The creator name of who states what is derived: the caller, or a memory''s writer; its '
+  'creator when it was approved.';
 
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
@@ -14220,7 +14738,26 @@ grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
 --! Included 140-derived/020-lock-source-memory.sql
 -- Locks the memory that a row is derived from, after a check that the caller may derive from it. The functions that
 -- write facts, relationships, lessons and the like call it, and so does a trigger of their tables.
-create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet') returns public.packet_store
+
+-- What is stated from a memory that counts would count at once, so a caller whose saves there need a review states nothing.
+create function derived.refuse_unreviewed(source public.packet_store, field text, kind text) returns void
+language plpgsql stable set search_path = '' as $$
+declare
+  me constant identity.identity := identity.current_identity();
+begin
+  if not derived.is_being_approved(source.packet_id) and (
+    packets.needs_review(me.tenant_id, me.caller, source.scope, source.project_id, source.packet_type, me.source)
+    or packets.needs_review(me.tenant_id, me.caller, source.scope, source.project_id, kind, me.source)) then
+    perform identity.raise_error('L9IMM', format('%s: what you state there needs a review, so nothing can be derived from a '
+      'memory that counts; leave it out, so that a memory of its own waits for a reviewer', field));
+  end if;
+end $$;
+comment on function derived.refuse_unreviewed is 'Raises L9IMM for an agent whose saves of this kind, or of the kind of the '
+  'source, need a review in the place of the source. Not executable by callers.';
+
+create function derived.lock_source_memory(
+  packet_id uuid, field text default 'source_packet', kind text default null, says_nothing_new boolean default false)
+returns public.packet_store
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store;
@@ -14232,6 +14769,8 @@ begin
   if not found then
     perform identity.raise_error('L9OWN',
       format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id));
+  elsif identity.current_role_name() = 'l9_agent' and not says_nothing_new then
+    perform derived.refuse_unreviewed(source, field, coalesce(lock_source_memory.kind, source.packet_type));
   end if;
   if identity.current_role_name() in ('l9_agent', 'l9_admin') then
     perform packets.check_scope(source.scope, source.project_id);
@@ -14239,18 +14778,69 @@ begin
   return source;
 end $$;
 comment on function derived.lock_source_memory is 'Returns the memory that a row is derived from, locked until the end of the '
-  'transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Definer: locks '
-  'memories of other writers.';
+  'transaction. kind: of the memory that says what is derived, if it is another one. says_nothing_new: what is derived was '
+  'there already. L9IMM if what the caller saves of it needs a review. L9OWN unless the caller sees it; L9SCP unless the caller '
+  'may write in its scope and project. Definer: locks memories of other writers.';
 --! EndIncluded 140-derived/020-lock-source-memory.sql
+--! Included 140-derived/022-held-statements.sql
+-- What a memory that waits for a review is to state once it is approved: the function and its arguments, in the key on_approval
+-- of its envelope, so that a reviewer reads and may change it. Functions that save a memory to state something from call these.
+
+create function derived.on_approval(kind text, scope text, project_id text, statement text, arguments jsonb) returns jsonb
+language sql stable set search_path = ''
+return (
+  select case when packets.needs_review((me).tenant_id, (me).caller, scope, project_id, kind, (me).source)
+    then jsonb_build_object('on_approval', jsonb_build_object('statement', statement, 'arguments', jsonb_strip_nulls(arguments)))
+    else '{}' end
+  from identity.current_identity() as me);
+comment on function derived.on_approval is 'What to put into the envelope of a memory that the caller is about to save, to state '
+  'something from it: nothing, if the memory counts at once.';
+
+create function derived.refuse_withheld(memory public.packet_store) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if packets.is_withheld((memory).review_state) then
+    perform identity.raise_error('L9IMM', format(
+      'scope: what you save there as %s needs a review, and this can''t wait for one; save a memory instead, or name one '
+      'that was approved', (memory).packet_type), 'scope');
+  end if;
+end $$;
+comment on function derived.refuse_withheld is 'Raises L9IMM for a memory that waits for a review, where what is to be '
+  'derived from it can''t be kept until it is approved.';
+
+-- Runs as the caller, who knows of its own memories that they wait. Functions of the owner do not find them.
+create function derived.refuse_withheld_source(packet_id uuid) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if exists (
+    select from public.packet_store p
+    where p.packet_id = refuse_withheld_source.packet_id and p.withheld_creator is not null) then
+    perform identity.raise_error('L9IMM', format(
+      'source_packet: memory %s waits for a review, or was rejected, so nothing can be derived from it', packet_id),
+      'source_packet');
+  end if;
+end $$;
+comment on function derived.refuse_withheld_source is 'Raises L9IMM for a memory that the caller sees and that does not count.';
+grant execute on function derived.on_approval, derived.refuse_withheld, derived.refuse_withheld_source to l9_agent, l9_admin;
+--! EndIncluded 140-derived/022-held-statements.sql
 --! Included 140-derived/025-packet-for.sql
 -- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is
 -- saved.
 create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
-language sql volatile set search_path = ''
-return coalesce(source_packet, ((public.save_memory(
-  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope
-)).memory).packet_id);
+language plpgsql volatile set search_path = '' as $$
+declare
+  saved public.save_result;
+begin
+  if source_packet is not null then
+    perform derived.refuse_withheld_source(source_packet);
+    return source_packet;
+  end if;
+  saved := public.save_memory(
+    content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope);
+  perform derived.refuse_withheld(saved.memory);
+  return (saved.memory).packet_id;
+end $$;
 comment on function derived.packet_for is 'The memory that something is to be derived from: source_packet or, if it is null, a '
   'new memory of this kind and content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
 grant execute on function derived.packet_for to l9_agent, l9_admin;
@@ -14284,10 +14874,15 @@ begin
     new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
   end if;
   -- Else an agent could take the statement of an administrator away, or change what it rests on.
-  perform packets.claim_text(source.packet_id);
-  new.creator := coalesce(me.creator, 'job');
-  -- A row that a job derives is the word of the writer of the memory.
-  new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
+  if derived.is_being_approved(source.packet_id) then
+    new.creator := source.metadata ->> 'creator';
+    new.source := source.metadata ->> 'source';
+  else
+    perform packets.claim_text(source.packet_id);
+    new.creator := coalesce(me.creator, 'job');
+    -- A row that a job derives is the word of the writer of the memory.
+    new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
+  end if;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
@@ -14693,9 +15288,11 @@ comment on function fields.tg_packet_store__index_fields is 'Writes the values o
 
 -- Most memories have a content and nothing else, and pay for one comparison.
 create trigger _610_index_fields after insert on public.packet_store
-  for each row when (new.envelope - 'content' <> '{}') execute function fields.tg_packet_store__index_fields();
-create trigger _610_index_fields_again after update of envelope on public.packet_store for each row
-  when (new.envelope - 'content' <> old.envelope - 'content')
+  for each row when (new.withheld_creator is null and new.envelope - 'content' <> '{}')
+  execute function fields.tg_packet_store__index_fields();
+create trigger _610_index_fields_again after update of envelope, review_state on public.packet_store for each row
+  when (new.withheld_creator is null
+    and (new.envelope - 'content' <> old.envelope - 'content' or old.withheld_creator is not null))
   execute function fields.tg_packet_store__index_fields();
 --! EndIncluded 150-fields/020-field-values.sql
 --! Included 150-fields/040-register-field-index.sql
@@ -14739,7 +15336,7 @@ begin
     p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.ttl
   from public.packet_store p
   cross join lateral fields.values_at(p.envelope, registered.field) v
-  where p.tenant_id = registered.tenant_id and p.envelope - 'content' <> '{}';
+  where p.tenant_id = registered.tenant_id and p.withheld_creator is null and p.envelope - 'content' <> '{}';
   perform audit.write_audit_of_tenant(registered.tenant_id, 'INSERT', 'field_indexes',
     details => jsonb_build_object('row', jsonb_build_object('field', registered.field)));
   return registered;
@@ -15073,7 +15670,7 @@ begin
   if alias_name = entity_name then
     perform identity.raise_error('L9VAL', 'alias: must differ from the entity''s own name');
   end if;
-  memory := derived.lock_source_memory(add_alias_from.packet_id);
+  memory := derived.lock_source_memory(add_alias_from.packet_id, kind => 'fact');
   is_from_admin := derived.is_from_admin(memory);
   -- The rule below spans rows, so writers of one audience take turns.
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory aliases %s',
@@ -15128,14 +15725,19 @@ returns public.entity_aliases
 language plpgsql volatile set search_path = '' as $$
 declare
   packet_id uuid := add_alias.source_packet;
+  saved public.save_result;
 begin
   perform identity.require_identity();
   perform entities.check_name(add_alias.alias, 'alias'), entities.check_name(add_alias.entity, 'entity');
   if packet_id is null then
-    packet_id := ((public.save_memory(
+    saved := public.save_memory(
       format('%s is another name of %s', btrim(add_alias.alias), btrim(add_alias.entity)),
-      add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+      add_alias.scope, add_alias.project_id, branch => '*', kind => 'fact');
+    perform derived.refuse_withheld(saved.memory);
+    packet_id := (saved.memory).packet_id;
     perform derived.keep_alive(packet_id);
+  else
+    perform derived.refuse_withheld_source(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
 end $$;
@@ -15471,7 +16073,8 @@ comment on function events.fill_reasoning is 'Writes or deletes the trace row of
 create function events.tg_packet_store__fill_columns() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
-  is_changed constant boolean := tg_op = 'INSERT' or new.packet_type <> old.packet_type or new.envelope <> old.envelope
+  is_changed constant boolean := tg_op = 'INSERT' or old.withheld_creator is not null
+    or new.packet_type <> old.packet_type or new.envelope <> old.envelope
     or new.metadata -> 'agent' is distinct from old.metadata -> 'agent';
 begin
   if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
@@ -15485,9 +16088,11 @@ end $$;
 comment on function events.tg_packet_store__fill_columns is 'Keeps a memory''s row in step. Definer: runs what callers can''t.';
 
 create trigger _610_fill_columns after insert on public.packet_store
-  for each row when (new.packet_type in ('event', 'reasoning_trace')) execute function events.tg_packet_store__fill_columns();
+  for each row when (new.packet_type in ('event', 'reasoning_trace') and new.withheld_creator is null)
+  execute function events.tg_packet_store__fill_columns();
 create trigger _610_fill_columns_again after update on public.packet_store
-  for each row when (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace'))
+  for each row when (new.withheld_creator is null
+    and (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace')))
   execute function events.tg_packet_store__fill_columns();
 --! EndIncluded 170-events/030-reasoning-traces.sql
 --! Included 180-tasks/010-tasks.sql
@@ -16408,10 +17013,11 @@ create function facts.assert_fact_from(
   into_world boolean default false, valid_to timestamptz default null) returns public.knowledge_facts
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
+  source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id, kind => 'fact');
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
   -- Only a job may name the model that found the fact.
-  model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
+  model text := case when identity.current_role_name() = 'l9_worker' or derived.is_being_approved(assert_fact_from.packet_id)
+    then left(assert_fact_from.extracted_by, 200) end;
   is_single boolean;
   by_admin constant boolean := derived.is_from_admin(source);
   begins_at timestamptz := assert_fact_from.valid_from;
@@ -16489,6 +17095,32 @@ grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worke
 --! EndIncluded 190-facts/110-assert-fact-from.sql
 --! Included 190-facts/120-assert-fact.sql
 -- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the rest.
+
+create function facts.held_fact(memory public.packet_store, subject text, predicate text, object jsonb,
+  confidence double precision) returns public.knowledge_facts
+language plpgsql stable set search_path = '' as $$
+declare
+  fact public.knowledge_facts;
+begin
+  fact.subject := subject;
+  fact.predicate := entities.normalise_name(predicate);
+  fact.object := object;
+  fact.confidence := confidence;
+  fact.source_packet := (memory).packet_id;
+  fact.supporting_packet_count := 0;
+  fact.contradiction_count := 0;
+  fact.valid_from := (memory).created_at;
+  fact.recorded_at := (memory).created_at;
+  fact.creator := (memory).metadata ->> 'creator';
+  fact.source := (memory).metadata ->> 'source';
+  fact.scope := (memory).scope;
+  fact.project_id := (memory).project_id;
+  return fact;
+end $$;
+comment on function facts.held_fact is 'The answer for a fact that waits for a review: without an id, because there is none yet.';
+grant execute on function facts.held_fact to l9_agent, l9_admin;
+
+-- A memory that is saved first may wait for a review; then the rest of the arguments waits in its envelope.
 create function public.assert_fact(
   subject text, predicate text, object jsonb, confidence double precision default 0.8, source_packet uuid default null,
   valid_from timestamptz default null, scope text default null, project_id text default null, into_world boolean default false,
@@ -16497,8 +17129,10 @@ language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   packet_id uuid := assert_fact.source_packet;
+  saved public.save_result;
 begin
   if packet_id is not null then
+    perform derived.refuse_withheld_source(packet_id);
     if assert_fact.scope is not null or nullif(assert_fact.project_id, '') is not null then
       perform identity.raise_error('L9VAL', 'scope, project_id: are taken from source_packet; leave them out', 'scope');
     end if;
@@ -16510,23 +17144,31 @@ begin
   perform entities.check_name(assert_fact.subject, 'subject');
   perform entities.check_name(assert_fact.predicate, 'predicate');
   perform facts.check_object(assert_fact.object);
-  packet_id := ((public.save_memory(
+  saved := public.save_memory(
     btrim(assert_fact.subject) || ' ' || entities.normalise_name(assert_fact.predicate) || ': ' || (assert_fact.object #>> '{}'),
     scope => coalesce(assert_fact.scope, 'developer'),
     project_id => assert_fact.project_id,
     branch => '*',
     kind => 'fact',
     envelope => jsonb_build_object(
-      'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object))).memory).packet_id;
+      'subject', assert_fact.subject, 'predicate', assert_fact.predicate, 'object', assert_fact.object)
+      || derived.on_approval('fact', coalesce(assert_fact.scope, 'developer'),
+        packets.project_or_default(assert_fact.project_id, coalesce(assert_fact.scope, 'developer')), 'assert_fact',
+        jsonb_build_object('confidence', assert_fact.confidence, 'valid_from', assert_fact.valid_from,
+          'valid_to', assert_fact.valid_to, 'into_world', assert_fact.into_world)));
+  packet_id := (saved.memory).packet_id;
+  if packets.is_withheld((saved.memory).review_state) then
+    return facts.held_fact(saved.memory, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence);
+  end if;
   perform derived.keep_alive(packet_id);
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
 end $$;
-comment on function public.assert_fact is 'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory '
-  'that states it; without one a memory of kind fact is saved. Repeating a fact is support. A new value of a single-valued '
-  'predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also changes the world model. '
-  'Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+comment on function public.assert_fact is 'Asserts a fact: subject, predicate, object, until valid_to. source_packet: a '
+  'memory that states it; without one a memory of kind fact is saved; a fact without id waits for a review. Repeating a fact is '
+  'support. A new value of a single-valued predicate supersedes the former, but an agent''s never an administrator''s. '
+  'into_world: also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.assert_fact to l9_agent, l9_admin;
 --! EndIncluded 190-facts/120-assert-fact.sql
 --! Included 190-facts/130-withdraw-evidence.sql
@@ -17276,18 +17918,27 @@ comment on function graph.recompute_relationships is 'Recomputes these locked re
 --! EndIncluded 200-graph/030-recompute-relationships.sql
 --! Included 200-graph/040-follow-memories.sql
 -- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
-create function graph.tg_packet_store__withdraw_relationships() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function graph.withdraw_relationships(packet_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   ids constant uuid[] := array(
-    select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
+    select distinct e.relationship_id from public.relationship_evidence e
+    where e.packet_id = withdraw_relationships.packet_id);
 begin
   if ids <> '{}' then
-    -- Done here because the foreign key would delete the evidence without recomputing shared relationships.
     perform graph.lock_relationships(ids);
-    delete from public.relationship_evidence e where e.packet_id = old.packet_id;
+    delete from public.relationship_evidence e where e.packet_id = withdraw_relationships.packet_id;
     perform graph.recompute_relationships(ids);
   end if;
+end $$;
+comment on function graph.withdraw_relationships is 'Deletes the evidence of a memory and recomputes its relationships. Not '
+  'executable by callers.';
+
+-- Done here because the foreign key would delete the evidence without recomputing shared relationships.
+create function graph.tg_packet_store__withdraw_relationships() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  perform graph.withdraw_relationships(old.packet_id);
   return old;
 end $$;
 comment on function graph.tg_packet_store__withdraw_relationships is 'Deletes the evidence of a memory that is about to be '
@@ -17360,7 +18011,8 @@ declare
   type_name constant text := graph.check_relationship_type(relate_from.type);
   target_name constant text := entities.check_name(relate_from.target, 'target');
   -- Only a job may name the model that extracted the relationship.
-  extractor constant text := case when identity.current_role_name() = 'l9_worker' then relate_from.extracted_by end;
+  extractor constant text := case when identity.current_role_name() = 'l9_worker'
+    or derived.is_being_approved(relate_from.packet_id) then relate_from.extracted_by end;
   stated record;
   source public.packet_store;
   relation public.entity_relationships;
@@ -17370,7 +18022,7 @@ begin
     perform identity.raise_error('L9VAL', 'target: must be another entity than source');
   end if;
   perform identity.check_bytes(extractor, 200, 'extracted_by');
-  source := derived.lock_source_memory(relate_from.packet_id);
+  source := derived.lock_source_memory(relate_from.packet_id, kind => 'fact');
 
   -- The upsert locks an existing row, so concurrent statements of one triple are counted one after the other.
   insert into public.entity_relationships as r (
@@ -17413,6 +18065,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   type_name constant text := graph.check_relationship_type(relate.type);
   packet_id uuid := relate.source_packet;
+  saved public.save_result;
 begin
   perform identity.require_identity();
   perform entities.check_name(relate.source, 'source'), entities.check_name(relate.target, 'target');
@@ -17421,17 +18074,26 @@ begin
     perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity');
   end if;
   if packet_id is null then
-    packet_id := ((public.save_memory(
+    saved := public.save_memory(
       format('%s %s %s', btrim(relate.source), replace(type_name, '_', ' '), btrim(relate.target)),
-      relate.scope, relate.project_id, branch => '*', kind => 'fact')).memory).packet_id;
+      relate.scope, relate.project_id, branch => '*', kind => 'fact',
+      envelope => derived.on_approval('fact', coalesce(relate.scope, 'developer'),
+        packets.project_or_default(relate.project_id, coalesce(relate.scope, 'developer')), 'relate', jsonb_build_object(
+          'source', relate.source, 'type', relate.type, 'target', relate.target, 'confidence', relate.confidence)));
+    packet_id := (saved.memory).packet_id;
+    if packets.is_withheld((saved.memory).review_state) then
+      return null; -- There is none before an approval.
+    end if;
     perform derived.keep_alive(packet_id);
+  else
+    perform derived.refuse_withheld_source(packet_id);
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end $$;
-comment on function public.relate is 'States that source is related to target, such as relate(''billing'', ''depends_on'', '
-  '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
-  'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
-  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.relate is 'States that source is related to target: relate(''billing'', ''depends_on'', '
+  '''postgres''). Stating it again counts a mention; each further agent raises its confidence. source_packet: the memory that '
+  'states it and decides where it is visible; left out, one of kind fact is saved in scope and project_id; the answer is null '
+  'while that waits for a review. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;
 --! EndIncluded 200-graph/050-relate.sql
@@ -17896,20 +18558,25 @@ grant execute on function public.packet_store_relationships, public.entity_relat
 --! EndIncluded 200-graph/110-relationships-of-memories.sql
 --! Included 210-standing/010-standing.sql
 -- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
-create type public.standing as (creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
+create type public.standing as (creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean,
+  review_state text, is_own boolean);
 call identity.describe('public.standing', 'Whose word a memory is, and whether it still holds.
   creator: The agent that saved it.
   source: The source of that agent.
   text_creator: The administrator whose text it is by now; null: it is the text of its creator.
   superseded_by: The memory that superseded it, directly, as far as the caller can read that one; otherwise null.
-  is_partly_superseded: True if it also states facts that nothing superseded; null if nothing superseded it.');
+  is_partly_superseded: True if it also states facts that nothing superseded; null if nothing superseded it.
+  review_state: approved: an administrator approved it. pending, rejected: it does not count, and only its creator and
+    administrators see it. Null: it needed no review.
+  is_own: True if the caller saved it.');
 
 create function standing.standing_of(memory public.packet_store, superseded_by uuid, is_partly_superseded boolean)
 returns public.standing
-language sql immutable parallel safe
+language sql stable parallel safe
 return row(
   (memory).metadata ->> 'creator', (memory).metadata ->> 'source', (memory).text_creator, superseded_by,
-  case when superseded_by is not null then is_partly_superseded end)::public.standing;
+  case when superseded_by is not null then is_partly_superseded end,
+  (memory).review_state, coalesce((memory).metadata ->> 'creator' = identity.current_creator(), false))::public.standing;
 comment on function standing.standing_of is 'The standing of a memory, given what superseded it.';
 grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-standing/010-standing.sql
@@ -18001,7 +18668,7 @@ end;
 comment on function standing.successors_by_facts is 'The memories whose facts superseded facts of these.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
-language sql stable set search_path = ''
+language sql stable set search_path = '' set l9.withheld = 'none'
 begin atomic
   select k from standing.successors_by_kind(packet_ids, as_of) k
   union all
@@ -20459,8 +21126,9 @@ create function public.search_memory(
   threshold real default null, query_vector extensions.vector default null, model text default null, packet_id uuid default null,
   as_of timestamptz default null, explain boolean default false, max_tokens integer default null, speaker text default null,
   language text default null, min_relevance real default null, "where" jsonb default null, branch text default null,
-  include_archived boolean default false, retry_for text[] default '{}') returns public.search_result
-language plpgsql volatile set search_path = pg_catalog, extensions as $$
+  include_archived boolean default false, retry_for text[] default '{}', include_pending boolean default false)
+returns public.search_result
+language plpgsql volatile set search_path = pg_catalog, extensions set l9.withheld = 'none' as $$
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -20469,6 +21137,9 @@ declare
   matches record;
   ranked search.ranked_hits;
 begin
+  if include_pending then
+    perform set_config('l9.withheld', 'pending', true); -- Until the end of this function.
+  end if;
   if search.is_stale(search_memory.query_vector, search_memory.model, search_memory.retry_for) then
     return row('{}', '{"retry": "model"}')::public.search_result;
   end if;
@@ -20485,7 +21156,7 @@ begin
       'scopes', to_jsonb(scopes), 'project_id', only_project, 'branch', packets.one_branch(branch), 'kinds', to_jsonb(kinds),
       'tags', to_jsonb(tags), 'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
-      'include_archived', nullif(include_archived, false))),
+      'include_archived', nullif(include_archived, false), 'include_pending', nullif(include_pending, false))),
     scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain,
     language, min_relevance, branch);
   field_conditions := search.packet_conditions(
@@ -20543,9 +21214,9 @@ begin
   return search.close_search(request, ranked);
 end $$;
 comment on function public.search_memory is 'Finds memories that the caller may read, best first: by words, by meaning '
-  '(query_vector, made by model; else a hybrid search is a lexical one), by both or by relations (graph). Without a query: those '
-  'like packet_id, or the newest. k: 1 to 100. project_id, branch: also those without one. max_tokens: from 500. retry_for: see '
-  'searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  '(query_vector, made by model; else a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
+  'those like packet_id, or the newest. k: 1 to 100. max_tokens: from 500. include_pending: also what waits for a review. '
+  'retry_for: see searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/220-search-memory.sql
 --! Included 220-search/230-find-where.sql
@@ -21435,8 +22106,8 @@ create function public.memory_find(
   scopes text[] default null, k integer default 10, mode text default 'auto', "where" jsonb default null,
   since timestamptz default null, until timestamptz default null, max_tokens integer default null, explain boolean default false,
   query_vector extensions.vector default null, model text default null, include_archived boolean default false,
-  retry_for text[] default '{}') returns public.find_result
-language plpgsql volatile set search_path = '' as $$
+  retry_for text[] default '{}', include_pending boolean default false) returns public.find_result
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
@@ -21451,6 +22122,9 @@ declare
   found find.candidates;
   ranked find.ranked;
 begin
+  if include_pending then
+    perform set_config('l9.withheld', 'pending', true); -- Until the end of this function.
+  end if;
   if mode is null or mode not in ('auto', 'fast', 'deep') then
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep');
   end if;
@@ -22290,7 +22964,7 @@ create function world_model.write_world_update(source_packet uuid, insight jsonb
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  source public.packet_store := derived.lock_source_memory(source_packet);
+  source public.packet_store := derived.lock_source_memory(source_packet, kind => 'insight');
   checked jsonb := world_model.check_insight(insight);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
   applied public.world_model_updates;
@@ -23113,7 +23787,7 @@ create trigger _630_attest_again after update of envelope on public.packet_store
 create type public.reflect_result as (status text, reflection public.reflection_store);
 call identity.describe('public.reflect_result', 'The result of reflect(): the status inserted or reinforced, and the row as it is
     now.
-  status: inserted, or reinforced if the reflection existed already.
+  status: inserted, or reinforced if the reflection existed already; pending if it waits for a review: then it has no id yet.
   reflection: The reflection as it is now.');
 
 -- An insert that meets an existing row changes nothing in it but locks it; then the attestation is added, and
@@ -23123,7 +23797,9 @@ create function reflection.store_reflection(
 returns public.reflect_result
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  source public.packet_store := derived.lock_source_memory(store_reflection.packet_id);
+  source public.packet_store := derived.lock_source_memory(
+    store_reflection.packet_id, kind => 'reflection', says_nothing_new => exists (
+      select from public.reflection_store r where r.source_packet = store_reflection.packet_id));
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
@@ -23209,6 +23885,36 @@ comment on function reflection.find_reflection is 'The memory of a reflection wi
   'of an agent is another one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls '
   'don''t save a reflection twice.';
 
+create function reflection.held_lesson(memory public.packet_store, type text, context text, entities text[],
+  confidence double precision, priority text) returns public.reflect_result
+language plpgsql stable set search_path = '' as $$
+declare
+  held public.reflect_result;
+  lesson public.reflection_store;
+begin
+  lesson.source_packet := (memory).packet_id;
+  lesson.reflection_type := type;
+  lesson.context := nullif(btrim(context), '');
+  lesson.entities := coalesce(entities, '{}');
+  lesson.confidence := confidence;
+  lesson.priority := priority;
+  lesson.times_seen := 0;
+  lesson.agent_count := 0;
+  lesson.source_agent := (memory).metadata ->> 'agent';
+  lesson.creator := (memory).metadata ->> 'creator';
+  lesson.source := (memory).metadata ->> 'source';
+  lesson.scope := (memory).scope;
+  lesson.project_id := (memory).project_id;
+  lesson.ttl := (memory).ttl;
+  lesson.created_at := (memory).created_at;
+  lesson.last_seen := (memory).created_at;
+  held.status := 'pending';
+  held.reflection := lesson;
+  return held;
+end $$;
+comment on function reflection.held_lesson is 'The answer for a lesson that waits for a review: without an id, because there is '
+  'none yet.';
+
 -- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
 -- store_reflection(). The lock of the task comes before that of the audience.
 create function public.reflect(content text, type text default 'lesson', context text default null, entities text[] default '{}',
@@ -23224,6 +23930,7 @@ declare
   wanted_priority text := coalesce(reflect.priority, reflection.default_priority());
   wanted_confidence double precision := coalesce(reflect.confidence, reflection.default_confidence());
   lesson_packet uuid;
+  lesson public.packet_store;
   saved public.reflect_result;
   refused_field text;
   refused_message text;
@@ -23242,10 +23949,13 @@ begin
     reflect.content, wanted_type, target_scope, reflect.project_id, target_branch, reflect.content_vector, reflect.model);
   if lesson_packet is null then
     begin
-      lesson_packet := (public.save_memory(
+      lesson := (public.save_memory(
         reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'),
         kind => 'reflection', tags => reflect.tags, thread_id => reflect.thread_id, parent_ids => reflect.learned_from,
-        ttl => reflect.expires_at, importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
+        ttl => reflect.expires_at, importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real,
+        envelope => derived.on_approval('reflection', target_scope, reflect.project_id, 'reflect', jsonb_build_object(
+          'type', wanted_type, 'context', reflect.context, 'entities', reflect.entities, 'confidence', wanted_confidence,
+          'priority', wanted_priority, 'task_id', reflect.task_id)))).memory;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
       get stacked diagnostics refused_field = column_name, refused_message = message_text;
       if refused_field <> 'parent_ids' then
@@ -23254,6 +23964,10 @@ begin
       -- Callers of this function know parent_ids as learned_from.
       perform identity.raise_error(sqlstate, regexp_replace(refused_message, '^parent_ids', 'learned_from'), 'learned_from');
     end;
+    if packets.is_withheld(lesson.review_state) then
+      return reflection.held_lesson(lesson, wanted_type, reflect.context, reflect.entities, wanted_confidence, wanted_priority);
+    end if;
+    lesson_packet := lesson.packet_id;
   else
     -- Extend the expiry to the later one, if the policies let the caller change this memory.
     update public.packet_store p set ttl = reflect.expires_at
@@ -23270,7 +23984,7 @@ comment on function public.reflect is 'Saves a reflection as a memory of kind re
   'nearly the same text in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, '
   'pattern, failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the caller '
   'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
+grant execute on function reflection.find_reflection, reflection.held_lesson, public.reflect to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store) returns jsonb language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
@@ -23406,7 +24120,7 @@ create function public.recall_lessons(
   priority text default null, k integer default 10, scopes text[] default null, project_id text default null,
   max_tokens integer default null, min_relevance real default null, query_vector extensions.vector default null,
   model text default null, branch text default null, retry_for text[] default '{}') returns public.recall_result
-language plpgsql volatile set search_path = '' as $$
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -23854,6 +24568,7 @@ declare
   target_branch text;
   task public.task_reflections;
   packet_id uuid;
+  saved public.save_result;
   content text;
   lesson record;
   known_lesson uuid;
@@ -23900,9 +24615,11 @@ begin
     -- Raises L9OWN if another agent wrote the memory.
     perform public.update_memory(packet_id, content => content);
   else
-    packet_id := (public.save_memory(
+    saved := public.save_memory(
       content, scope => target_scope, project_id => reflect_on_task.project_id,
-      branch => coalesce(target_branch, '*'), kind => 'task_reflection')).memory.packet_id;
+      branch => coalesce(target_branch, '*'), kind => 'task_reflection');
+    perform derived.refuse_withheld(saved.memory);
+    packet_id := (saved.memory).packet_id;
   end if;
   task := reflection.store_task_reflection(
     packet_id, task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -23920,6 +24637,8 @@ begin
     saved_lesson := (public.reflect(
       lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
       branch => coalesce(target_branch, '*'), learned_from => array[packet_id])).reflection;
+    -- One that waits for a review is no lesson of the task yet.
+    continue when saved_lesson.reflection_id is null;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
@@ -24376,7 +25095,7 @@ declare
   wanted_confidence double precision := coalesce(save_summary.confidence, 0.8);
   audience summaries.summary_audience;
   former_packet uuid;
-  packet_id uuid;
+  saved public.save_result;
 begin
   perform summaries.check_summary(
     save_summary.scope_type, save_summary.scope_value, summary_text, save_summary.key_facts, save_summary.key_entities,
@@ -24411,12 +25130,13 @@ begin
     end if;
   end if;
 
-  packet_id := (public.save_memory(
+  saved := public.save_memory(
     summaries.summary_heading(save_summary.scope_type, save_summary.scope_value) || e'\n' || summary_text,
     scope => audience.scope, project_id => audience.project_id, branch => coalesce(audience.branch, '*'), kind => 'summary',
-    ttl => audience.ttl, parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
+    ttl => audience.ttl, parent_ids => summaries.newest_sources(source_packet_ids));
+  perform derived.refuse_withheld(saved.memory);
   return summaries.store_summary_row(
-    packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
+    (saved.memory).packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
     save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
 end $$;
 comment on function public.save_summary is 'Saves the summary of a subject as a memory and replaces the existing one; agents '
@@ -24454,7 +25174,7 @@ comment on function summaries.summary_subjects is 'What a memory is summarised u
 -- those with a reason to write it. Without a caller all audiences are grouped.
 create function summaries.find_due(me identity.identity, target_tenant uuid, types text[], only_value text, only_project text,
   min_packets integer, max_sources integer, k integer) returns setof summaries.due_for_audience
-language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 as $$
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set l9.withheld = 'none' as $$
 declare
   -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
   -- the call names their thread or project.
@@ -24686,11 +25406,11 @@ grant execute on function summaries.summary_json to l9_agent, l9_admin;
 --! EndIncluded 260-summaries/130-summarize.sql
 --! Included 260-summaries/140-summary-job.sql
 -- Summaries that background jobs save, as the owner and for any audience. store_model_summary() calls store_summary()
--- with what a chat model wrote.
+-- with what a chat model wrote. Under the same policy a job saves what it extracted and what waits for a review.
 create policy definer_job_writes on public.packet_store for insert to l9_owner
-  with check ((select packets.is_job_writing()) and packet_type = 'summary');
-comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
-  'Functions that agents and admins call save nothing under this policy.';
+  with check ((select packets.is_job_writing()) and packet_type in ('summary', 'extraction'));
+comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries and extractions for '
+  'background jobs. Functions that agents and admins call save nothing under this policy.';
 
 -- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
 -- memory is inserted for the audience instead of the caller.
@@ -24710,6 +25430,9 @@ begin
     store_summary.scope_type, store_summary.scope_value, summary_text, store_summary.key_facts, store_summary.key_entities,
     store_summary.key_decisions, store_summary.confidence);
   audience := summaries.audience_of_sources(source_packet_ids);
+  if packets.needs_review(audience.tenant_id, 'job', audience.scope, audience.project_id, 'summary', 'l9-memory') then
+    perform identity.raise_error('L9IMM', 'scope: summaries there need a review, and one of a job can''t wait for it', 'scope');
+  end if;
   perform summaries.lock_summary(
     packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope),
     store_summary.scope_type, store_summary.scope_value);
@@ -24985,7 +25708,8 @@ begin
   insert into extraction.pending_extractions (packet_id)
   select n.packet_id
   from new_rows n join public.extraction_settings s on s.tenant_id = n.tenant_id
-  where extraction.is_wanted(s, n.packet_type, n.scope, n.ttl) order by n.packet_id on conflict do nothing;
+  where n.withheld_creator is null and extraction.is_wanted(s, n.packet_type, n.scope, n.ttl)
+  order by n.packet_id on conflict do nothing;
   return null;
 end $$;
 comment on function extraction.tg_packet_store__enqueue_extraction is 'Adds new memories to the queue if their tenant wants them '
@@ -25017,9 +25741,10 @@ comment on function extraction.withdraw_extracted_relationships is 'Deletes the 
 create function extraction.tg_packet_store__extraction_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
-  has_new_text constant boolean := new.content_hash <> old.content_hash;
+  has_new_text constant boolean := new.content_hash <> old.content_hash or old.withheld_creator is not null;
 begin
   if has_new_text then
+    delete from extraction.proposals d where d.source_packet = new.packet_id;
     -- The extraction of the old text no longer holds, even if the new text is not read.
     perform facts.withdraw_evidence(new.packet_id, only_extracted => true);
     perform extraction.withdraw_extracted_relationships(new.packet_id);
@@ -25038,9 +25763,9 @@ comment on function extraction.tg_packet_store__extraction_follow is 'Deletes wh
 -- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
   for each row
-  when (
-    new.content_hash is distinct from old.content_hash
-    or (new.scope, new.packet_type) is distinct from (old.scope, old.packet_type))
+  when (new.withheld_creator is null and (
+    new.content_hash is distinct from old.content_hash or old.withheld_creator is not null
+    or (new.scope, new.packet_type) is distinct from (old.scope, old.packet_type)))
   execute function extraction.tg_packet_store__extraction_follow();
 --! EndIncluded 270-extraction/060-follow-memories.sql
 --! Included 270-extraction/070-lease-extractions.sql
@@ -25131,10 +25856,8 @@ comment on function extraction.extraction_backlog is 'Over all tenants: waiting,
 grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
   extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;
 --! EndIncluded 270-extraction/070-lease-extractions.sql
---! Included 270-extraction/080-store-extraction.sql
--- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
-create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
-comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
+--! Included 270-extraction/072-extracted-items.sql
+-- The items of an answer of a chat model. store_extraction() goes through them, at once or after a review.
 
 create function extraction.max_extracted_items() returns integer
 language sql immutable parallel safe set search_path = '' return 50;
@@ -25159,9 +25882,164 @@ end;
 comment on function extraction.extracted_items is 'Returns the items of one list of an answer. is_fit: the item is among the '
   'first max_extracted_items(), has these texts (at most 200 characters; predicates and types 100, objects 1000) and a '
   'confidence from 0 to 1.';
+--! EndIncluded 270-extraction/072-extracted-items.sql
+--! Included 270-extraction/075-proposals.sql
+-- What a chat model extracted and what waits for a review, as a memory of kind extraction. store_extraction() saves it, and the
+-- trigger of an approval asserts it.
+create table extraction.proposals (
+  packet_id uuid primary key references public.packet_store on delete cascade,
+  source_packet uuid not null references public.packet_store on delete cascade
+);
+create index proposals_source_idx on extraction.proposals (source_packet);
+comment on table extraction.proposals is 'Memories of kind extraction, which go when the memory that was read is deleted or '
+  'changes.';
+comment on column extraction.proposals.packet_id is 'The memory of kind extraction.';
+comment on column extraction.proposals.source_packet is 'The memory that the model read.';
+call identity.keep_private('extraction.proposals',
+  functions => 'store_extraction() writes rows, and the trigger of an approval reads them.');
+
+create function extraction.tg_proposals__delete_packets() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  perform summaries.delete_summaries(array(select o.packet_id from old_rows o));
+  return null;
+end $$;
+comment on function extraction.tg_proposals__delete_packets is 'Deletes what was extracted from a memory that is deleted or has '
+  'another text. Definer: deletes memories that the caller does not see.';
+create trigger _600_delete_packets after delete on extraction.proposals referencing old table as old_rows
+  for each statement execute function extraction.tg_proposals__delete_packets();
+
+-- One line for each item, as a reviewer reads it.
+create function extraction.proposal_text(extraction jsonb) returns text
+language sql stable parallel safe set search_path = ''
+return (
+  select string_agg(l.line, e'\n' order by l.line)
+  from (
+    select format('%s is a %s', e.item ->> 'name', e.item ->> 'type') as line
+    from extraction.extracted_items(extraction, 'entities', '{name,type}') e where e.is_fit
+    union all
+    select format('%s %s: %s', f.item ->> 'subject', f.item ->> 'predicate', f.item ->> 'object')
+    from extraction.extracted_items(extraction, 'facts', '{subject,predicate,object}') f where f.is_fit
+    union all
+    select format('%s %s %s', r.item ->> 'source', r.item ->> 'type', r.item ->> 'target')
+    from extraction.extracted_items(extraction, 'relations', '{source,type,target}') r where r.is_fit
+  ) l);
+comment on function extraction.proposal_text is 'The items of an answer that could be stored, one a line; null if there are '
+  'none.';
+
+create function extraction.propose(source public.packet_store, extraction jsonb, model text) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  content constant text := extraction.proposal_text(extraction);
+  -- Functions of the owner do not see what waits, so that the insert could not return it.
+  id constant uuid := uuidv7();
+begin
+  if content is null then
+    return;
+  end if;
+  insert into public.packet_store (
+    packet_id, packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id,
+    "timestamp", created_at, updated_at)
+  values (
+    id, 'extraction', jsonb_build_object('content', content, 'on_approval', jsonb_build_object('statement', 'extract',
+      'arguments', jsonb_build_object('extraction', extraction, 'model', model))),
+    jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', model), array[source.packet_id],
+    source.ttl, source.project_id, source.branch, source.scope, source.tenant_id, source.org_id, source.user_id,
+    source."timestamp", clock_timestamp(), clock_timestamp())
+  on conflict do nothing;
+  if found then
+    insert into extraction.proposals (packet_id, source_packet) values (id, source.packet_id);
+  end if;
+exception when sqlstate 'L9SEC' or sqlstate 'L9VAL' or sqlstate 'L9LIM' then
+  null; -- A model's answer with a secret, or one that was rejected before, is dropped.
+end $$;
+comment on function extraction.propose is 'Saves what was extracted from a memory as a memory that waits for a review. Not '
+  'executable by callers.';
+
+-- The facts come from the memory that was read, and follow its text. What was approved is no memory for searches.
+create function extraction.source_of_proposal(packet_id uuid) returns public.packet_store
+language plpgsql stable set search_path = '' as $$
+declare
+  source public.packet_store;
+begin
+  select p.* into source
+  from extraction.proposals d join public.packet_store p on p.packet_id = d.source_packet
+  where d.packet_id = source_of_proposal.packet_id;
+  if not found then
+    perform identity.raise_error('L9VAL',
+      'envelope.on_approval.statement: extract is for what a job extracted from a memory that counts', 'envelope.on_approval');
+  end if;
+  return source;
+end $$;
+comment on function extraction.source_of_proposal is 'The memory that a model read; L9VAL if there is none. Not executable by '
+  'callers.';
+--! EndIncluded 270-extraction/075-proposals.sql
+--! Included 270-extraction/080-store-extraction.sql
+-- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
+create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
+comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
+
+-- Asserts item by item; a refused item is undone alone.
+create function extraction.assert_items(source public.packet_store, extraction jsonb, model text)
+returns extraction.stored_extraction
+language plpgsql volatile set search_path = '' as $$
+declare
+  stored extraction.stored_extraction := (true, 0, 0, 0);
+  item jsonb;
+  is_fit boolean;
+begin
+  -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
+  for item, is_fit in
+    select f.item, f.is_fit
+    from (
+      select jsonb_build_object('subject', e.item -> 'name', 'predicate', 'is a', 'object', e.item -> 'type',
+        'confidence', e.item -> 'confidence') as item, e.is_fit
+      from extraction.extracted_items(extraction, 'entities', '{name,type}') e
+      union all
+      select e.item, e.is_fit from extraction.extracted_items(extraction, 'facts', '{subject,predicate,object}') e
+    ) f
+    order by entities.normalise_name(f.item ->> 'subject'), entities.normalise_name(f.item ->> 'predicate'), f.item ->> 'object'
+  loop
+    if is_fit then
+      begin
+        perform facts.assert_fact_from(
+          source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
+          (item ->> 'confidence')::double precision, kinds.field_time(item -> 'valid_from'),
+          extracted_by => assert_items.model);
+        stored.facts := stored.facts + 1;
+        continue;
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
+        null; -- An item that breaks a rule of facts, or has a secret, is dropped.
+      end;
+    end if;
+    stored.dropped := stored.dropped + 1;
+  end loop;
+
+  for item, is_fit in
+    select e.item, e.is_fit from extraction.extracted_items(extraction, 'relations', '{source,type,target}') e
+    order by entities.normalise_name(e.item ->> 'source'), entities.normalise_name(e.item ->> 'type'),
+      entities.normalise_name(e.item ->> 'target')
+  loop
+    if is_fit then
+      begin
+        perform graph.relate_from(
+          source.packet_id, item ->> 'source', item ->> 'type', item ->> 'target', (item ->> 'confidence')::double precision,
+          extracted_by => assert_items.model);
+        stored.relations := stored.relations + 1;
+        continue;
+      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
+        null;
+      end;
+    end if;
+    stored.dropped := stored.dropped + 1;
+  end loop;
+  return stored;
+end $$;
+comment on function extraction.assert_items is 'Asserts the facts and relationships of an answer of a chat model from the '
+  'memory that it read. Not executable by callers.';
 
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
--- and asserts item by item; a refused item is undone alone.
+-- and asserts the items or, where they need a review, keeps them for it.
 create function extraction.store_extraction(packet_id uuid, content_hash bytea, extraction jsonb, model text)
 returns extraction.stored_extraction
 language plpgsql volatile security definer set search_path = ''
@@ -25170,8 +26048,6 @@ set lock_timeout = '500ms' as $$
 declare
   stored extraction.stored_extraction := (false, 0, 0, 0);
   source public.packet_store;
-  item jsonb;
-  is_fit boolean;
 begin
   if coalesce(btrim(store_extraction.model), '') = '' or octet_length(store_extraction.model) > 200 then
     perform identity.raise_error('L9VAL', 'model: a name of at most 200 bytes is required');
@@ -25192,59 +26068,20 @@ begin
   perform facts.withdraw_evidence(source.packet_id, only_extracted => true);
   perform extraction.withdraw_extracted_relationships(source.packet_id);
 
-  -- Only names, values and confidences are taken from the answer. The order prevents deadlocks with other writers.
-  for item, is_fit in
-    select f.item, f.is_fit
-    from (
-      select jsonb_build_object('subject', e.item -> 'name', 'predicate', 'is a', 'object', e.item -> 'type',
-        'confidence', e.item -> 'confidence') as item, e.is_fit
-      from extraction.extracted_items(extraction, 'entities', '{name,type}') e
-      union all
-      select e.item, e.is_fit from extraction.extracted_items(extraction, 'facts', '{subject,predicate,object}') e
-    ) f
-    order by entities.normalise_name(f.item ->> 'subject'), entities.normalise_name(f.item ->> 'predicate'), f.item ->> 'object'
-  loop
-    if is_fit then
-      begin
-        perform facts.assert_fact_from(
-          source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
-          (item ->> 'confidence')::double precision, kinds.field_time(item -> 'valid_from'),
-          extracted_by => store_extraction.model);
-        stored.facts := stored.facts + 1;
-        continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
-        null; -- An item that breaks a rule of facts, or has a secret, is dropped.
-      end;
-    end if;
-    stored.dropped := stored.dropped + 1;
-  end loop;
-
-  for item, is_fit in
-    select e.item, e.is_fit from extraction.extracted_items(extraction, 'relations', '{source,type,target}') e
-    order by entities.normalise_name(e.item ->> 'source'), entities.normalise_name(e.item ->> 'type'),
-      entities.normalise_name(e.item ->> 'target')
-  loop
-    if is_fit then
-      begin
-        perform graph.relate_from(
-          source.packet_id, item ->> 'source', item ->> 'type', item ->> 'target', (item ->> 'confidence')::double precision,
-          extracted_by => store_extraction.model);
-        stored.relations := stored.relations + 1;
-        continue;
-      exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' or sqlstate 'L9SEC' then
-        null;
-      end;
-    end if;
-    stored.dropped := stored.dropped + 1;
-  end loop;
-  stored.is_stored := true;
-  return stored;
+  delete from extraction.proposals d where d.source_packet = source.packet_id;
+  if packets.needs_review(source.tenant_id, 'job', source.scope, source.project_id, 'extraction', 'l9-memory') then
+    perform extraction.propose(source, extraction, store_extraction.model);
+    stored.is_stored := true;
+    return stored;
+  end if;
+  return extraction.assert_items(source, extraction, store_extraction.model);
 end $$;
 comment on function extraction.store_extraction is 'Stores what a chat model extracted from a memory, replaces the previous '
-  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and '
-  'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
-  'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
-  'contains. For jobs. Definer: writes tables that jobs can''t write.';
+  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts '
+  'and relationships, at most 50 of each. Items that break a limit are dropped and counted. Where extractions need a review, '
+  'one memory of kind extraction waits with all items. Stores nothing if the text has changed since the lease or the tenant '
+  'no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: '
+  'writes tables that jobs can''t write.';
 grant execute on function extraction.store_extraction to l9_worker;
 --! EndIncluded 270-extraction/080-store-extraction.sql
 --! Included 270-extraction/090-summary-leases.sql
@@ -25643,6 +26480,41 @@ comment on function public.explain_access is 'Explains whether a caller with the
 grant execute on function access.get_expired_memory, access.substitute_claims, access.get_actor_role,
   access.get_identity_with_claims, public.explain_access to l9_admin, l9_platform_admin;
 --! EndIncluded 280-access/020-explain-access.sql
+--! Included 280-access/030-who-am-i.sql
+-- Who the caller is and what it may do. The console asks it, to offer a person only what the database would let it do.
+
+create type public.caller_rights as (caller text, creator text, role text, tenant_id uuid, tenant_name text, org_id uuid,
+  user_id uuid, projects text[], readable_scopes text[], writable_scopes text[], can_clean_up boolean, is_admin boolean,
+  is_read_only boolean);
+comment on type public.caller_rights is 'A caller and its rights, after the claims of its key or token were limited by its '
+  'actor''s row.';
+comment on column public.caller_rights.caller is 'The caller.';
+comment on column public.caller_rights.creator is 'The creator of the memories that it saves.';
+comment on column public.caller_rights.role is 'Database role of the caller.';
+comment on column public.caller_rights.tenant_id is 'Tenant of the caller.';
+comment on column public.caller_rights.tenant_name is 'Name of that tenant.';
+comment on column public.caller_rights.org_id is 'The org that it acts for.';
+comment on column public.caller_rights.user_id is 'The user that it acts for.';
+comment on column public.caller_rights.projects is 'Projects that it can work in; * means every project.';
+comment on column public.caller_rights.readable_scopes is 'Scopes that it can read.';
+comment on column public.caller_rights.writable_scopes is 'Scopes that it can write.';
+comment on column public.caller_rights.can_clean_up is 'True if it can delete expired memories.';
+comment on column public.caller_rights.is_admin is 'True if it administers its tenant, or all tenants.';
+comment on column public.caller_rights.is_read_only is 'True if it can write in no scope.';
+
+create function public.who_am_i() returns public.caller_rights
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  me identity.identity := identity.require_identity();
+begin
+  return (me.caller, me.creator, me.role, me.tenant_id, (select t.name from public.tenants t where t.tenant_id = me.tenant_id),
+    me.org_id, me.user_id, me.projects, me.readable_scopes, me.writable_scopes, me.can_clean_up,
+    me.role in ('l9_admin', 'l9_platform_admin'), cardinality(me.writable_scopes) = 0)::public.caller_rights;
+end $$;
+comment on function public.who_am_i is 'The caller of this request and its rights: what its key or token claims, limited by its '
+  'actor. Definer: not every caller can read the name of its tenant.';
+grant execute on function public.who_am_i to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 280-access/030-who-am-i.sql
 --! Included 290-archive/010-limits.sql
 -- Limits of archives and the form of a pointer. The tables and functions of this chapter use them, and the gateway
 -- reads long documents by pieces_of().
@@ -26039,6 +26911,10 @@ begin
   scope := coalesce(scope, archive.narrowest_scope());
   project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
+  if packets.needs_review(me.tenant_id, me.caller, scope, project_id, 'session', me.source) then
+    perform identity.raise_error('L9IMM',
+      'scope: sessions that you archive there need a review, and an archive can''t wait for one; name another scope', 'scope');
+  end if;
   -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
   perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false);
   document := archive.allowed_document(session, coalesce(
@@ -26337,6 +27213,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
   pointer constant text := archive.pointer_of(content_hash);
+  saved public.save_result;
   packet_id uuid;
   stored public.session_archives;
   succession archive.succession;
@@ -26350,13 +27227,15 @@ begin
     if blob is not null then
       perform archive.put_archive_blob(archive_id, content_hash, blob);
     end if;
-    packet_id := ((public.save_memory(
+    saved := public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
         format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
       scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags,
       session_id => prepared.session_key, "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
       envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool',
-        prepared.source_tool))).memory).packet_id;
+        prepared.source_tool));
+    perform derived.refuse_withheld(saved.memory);
+    packet_id := (saved.memory).packet_id;
     stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key,
       fingerprints[1]);
     succession := archive.succeed(archive_id);
@@ -26928,7 +27807,8 @@ begin
 end $$;
 comment on function views.is_refreshing_views is 'True while refresh_memory_views() runs, which policies let read all as the '
   'owner. Definer: reads the table of refreshes, which only that procedure writes.';
-create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
+create policy definer_refresh on public.packet_store for select to l9_owner
+  using (withheld_creator is null and (select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.entity_relationships for select to l9_owner using ((select views.is_refreshing_views()));
@@ -27466,7 +28346,7 @@ call identity.describe('public.trace_step', 'One row that belongs to a trace: a 
 -- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
 -- order is that of writing over all tables.
 create function public.trace_of(trace_id text, max_rows integer default 1000) returns setof public.trace_step
-language plpgsql volatile set search_path = '' as $$
+language plpgsql volatile set search_path = '' set l9.withheld = 'none' as $$
 declare
   steps public.trace_step[];
 begin
@@ -27614,7 +28494,8 @@ begin
   end loop;
   execute format(
     $sql$create view public.%I with (security_invoker = true) as
-      select p.packet_id, %s, %s from public.packet_store p where p.packet_type = %L$sql$,
+      select p.packet_id, %s, %s from public.packet_store p
+      where p.packet_type = %L and p.withheld_creator is null$sql$,
     view_name, array_to_string(columns, ', '), (select string_agg('p.' || c, ', ') from unnest(common[2:]) as c), kind);
 
   execute format('comment on view public.%I is %L', view_name, format(
@@ -27689,7 +28570,8 @@ begin
     $sql$create view cortex.%I with (security_invoker = true) as
       select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at,
         p.created_at, p.updated_at
-      from public.packet_store p where p.packet_type = %L$sql$, older_name, array_to_string(columns, ', '), kind);
+      from public.packet_store p where p.packet_type = %L and p.withheld_creator is null$sql$,
+    older_name, array_to_string(columns, ', '), kind);
   execute format('comment on view cortex.%I is %L', older_name, format(
     'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.',
     kind, older_name, kinds.view_name(kind)));
@@ -28302,3 +29184,1349 @@ grant execute on function secrets.require_scanner, secrets.guarded_tables, secre
   secrets.find_in_idempotency_keys, secrets.field_of to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;
 --! EndIncluded 310-forgetting/110-scan-for-secrets.sql
+--! Included 320-review/010-review-rules.sql
+-- Administrators say here which saves wait for a reviewer, over GraphQL and psql.
+
+create function review.check_rule(rule public.review_rules) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  perform identity.check_bytes(rule.caller, packets.max_reference_bytes(), 'caller'),
+    identity.check_bytes(rule.scope, packets.max_reference_bytes(), 'scope'),
+    identity.check_bytes(rule.project_id, packets.max_reference_bytes(), 'project_id'),
+    identity.check_bytes(rule.source, packets.max_reference_bytes(), 'source');
+  if rule.needs_review is null then
+    perform identity.raise_error('L9VAL', 'needs_review: must be true or false', 'needs_review');
+  elsif cardinality(rule.kinds) > 64 then
+    perform identity.raise_error('L9LIM', format('kinds: at most 64, got %s', cardinality(rule.kinds)), 'kinds');
+  elsif exists (select from unnest(rule.kinds) as k (kind) where (k.kind ~ packets.kind_pattern()) is not true) then
+    perform identity.raise_error('L9VAL',
+      'kinds: each must be a lower-case word of letters, digits and _, at most 63 characters', 'kinds');
+  elsif rule.scope is not null and not exists (
+    select from public.scopes s where s.tenant_id = rule.tenant_id and s.scope = rule.scope) then
+    perform identity.raise_error('L9VAL', 'scope: no such scope', 'scope');
+  elsif rule.caller is not null and rule.caller <> 'job' and not exists (
+    select from public.actors a where a.tenant_id = rule.tenant_id and a.caller = rule.caller) then
+    perform identity.raise_error('L9VAL', 'caller: no such caller', 'caller');
+  elsif not identity.is_project_id(rule.project_id) then
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
+  end if;
+end $$;
+comment on function review.check_rule is 'Raises L9VAL or L9LIM, naming the field, for a rule that nothing could meet.';
+
+create function review.write_rule(rule public.review_rules) returns public.review_rules
+language plpgsql volatile set search_path = '' as $$
+declare
+  saved public.review_rules;
+begin
+  perform review.check_rule(rule);
+  insert into public.review_rules as r (tenant_id, caller, scope, project_id, kinds, source, needs_review, updated_at)
+  values (rule.tenant_id, rule.caller, rule.scope, rule.project_id,
+    (select array_agg(distinct k.kind order by k.kind) from unnest(rule.kinds) as k (kind)),
+    rule.source, rule.needs_review, clock_timestamp())
+  on conflict on constraint review_rule_once do update
+  set needs_review = excluded.needs_review, updated_at = excluded.updated_at
+  returning r.* into saved;
+  return saved;
+end $$;
+comment on function review.write_rule is 'Writes a rule, or changes the one with the same conditions. Not executable by callers.';
+
+create function review.remove_rule(rule public.review_rules) returns void
+language plpgsql volatile set search_path = '' as $$
+begin
+  delete from public.review_rules r where r.rule_id = rule.rule_id;
+  perform audit.write_audit_of_tenant(rule.tenant_id, 'DELETE', 'review_rules', rule.rule_id,
+    details => jsonb_build_object('row', jsonb_strip_nulls(to_jsonb(rule) - '{updated_at,specificity}'::text[])));
+end $$;
+comment on function review.remove_rule is 'Deletes a rule, audited. Not executable by callers.';
+
+create function public.set_review_rule(needs_review boolean, caller text default null, scope text default null,
+  project_id text default null, kinds text[] default null, source text default null, tenant_id uuid default null)
+returns public.review_rules
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_administrator(set_review_rule.tenant_id);
+  rule public.review_rules;
+begin
+  perform administration.require_whole_token(admin);
+  rule.tenant_id := admin.target_tenant_id;
+  rule.needs_review := set_review_rule.needs_review;
+  rule.caller := identity.given_text(set_review_rule.caller);
+  rule.scope := identity.given_text(set_review_rule.scope);
+  rule.project_id := identity.given_text(set_review_rule.project_id);
+  rule.kinds := nullif(set_review_rule.kinds, '{}');
+  rule.source := identity.given_text(set_review_rule.source);
+  return review.write_rule(rule);
+end $$;
+comment on function public.set_review_rule is 'Says whether saves that meet all given conditions wait for a reviewer, from the '
+  'next save on. Of several rules that a save meets decides the one with the most conditions; of as many, the one that names a '
+  'caller, else a scope, a project, kinds, a source. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
+  'Definer: only functions write rules.';
+
+create function public.delete_review_rule(rule_id uuid, tenant_id uuid default null) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_administrator(delete_review_rule.tenant_id);
+  rule public.review_rules;
+begin
+  perform administration.require_whole_token(admin);
+  select r.* into rule from public.review_rules r
+  where r.rule_id = delete_review_rule.rule_id and r.tenant_id = admin.target_tenant_id for update;
+  if not found then
+    return false;
+  end if;
+  perform review.remove_rule(rule);
+  return true;
+end $$;
+comment on function public.delete_review_rule is 'Deletes a rule of review_rules. True if there was one. What is pending stays '
+  'pending. For admins with a whole token. Audited. Errors: L9SCP, L9AUT. Definer: only functions write rules.';
+
+-- One rule for each of the two kinds, which nothing else of the rules' conditions narrows.
+create function public.set_generated_review(extraction boolean default null, reflection boolean default null,
+  tenant_id uuid default null) returns public.review_rules[]
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_administrator(set_generated_review.tenant_id);
+  switched record;
+  rule public.review_rules;
+begin
+  perform administration.require_whole_token(admin);
+  for switched in
+    select * from (values ('extraction', set_generated_review.extraction), ('reflection', set_generated_review.reflection))
+      as s (kind, is_on) where s.is_on is not null
+  loop
+    rule := null;
+    select r.* into rule from public.review_rules r
+    where r.tenant_id = admin.target_tenant_id and r.kinds = array[switched.kind]
+      and num_nonnulls(r.caller, r.scope, r.project_id, r.source) = 0 for update;
+    if switched.is_on then
+      rule.tenant_id := admin.target_tenant_id;
+      rule.kinds := array[switched.kind];
+      rule.needs_review := true;
+      perform review.write_rule(rule);
+    elsif rule.rule_id is not null then
+      perform review.remove_rule(rule);
+    end if;
+  end loop;
+  return array(
+    select r from public.review_rules r
+    where r.tenant_id = admin.target_tenant_id and r.kinds in ('{extraction}', '{reflection}')
+      and num_nonnulls(r.caller, r.scope, r.project_id, r.source) = 0
+    order by r.kinds);
+end $$;
+comment on function public.set_generated_review is 'Says whether what a chat model extracts from memories (extraction) and the '
+  'lessons of agents (reflection) wait for a reviewer, and returns the rules that say so. Null leaves it as it is. For admins '
+  'with a whole token. Audited. Errors: L9SCP, L9AUT. Definer: only functions write rules.';
+grant execute on function public.set_review_rule, public.delete_review_rule, public.set_generated_review to l9_admin,
+  l9_platform_admin;
+
+create trigger _500_audit after insert or update on public.review_rules
+  for each row execute function administration.tg__audit_identity(
+    'rule_id', 'caller', 'scope', 'project_id', 'kinds', 'source', 'needs_review');
+create trigger _500_audit after insert or update on public.review_settings
+  for each row execute function administration.tg__audit_identity('', 'rejected_again');
+
+create function public.set_review_settings(rejected_again text, tenant_id uuid default null) returns public.review_settings
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  admin administration.administrator := administration.require_administrator(set_review_settings.tenant_id);
+  saved public.review_settings;
+begin
+  perform administration.require_whole_token(admin);
+  if (set_review_settings.rejected_again in ('refuse', 'hold')) is not true then
+    perform identity.raise_error('L9VAL', 'rejected_again: must be refuse or hold', 'rejected_again');
+  end if;
+  insert into public.review_settings as s (tenant_id, rejected_again)
+  values (admin.target_tenant_id, set_review_settings.rejected_again)
+  on conflict on constraint review_settings_pkey do update
+  set rejected_again = excluded.rejected_again, updated_at = clock_timestamp()
+  returning s.* into saved;
+  return saved;
+end $$;
+comment on function public.set_review_settings is 'Says what becomes of a text that a reviewer rejected and its creator saves '
+  'again: refuse raises L9VAL, hold keeps it as rejected, too, without asking a reviewer. For admins with a whole token. '
+  'Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
+grant execute on function public.set_review_settings to l9_admin, l9_platform_admin;
+--! EndIncluded 320-review/010-review-rules.sql
+--! Included 320-review/020-decide.sql
+-- Decides about one memory that waits for a review, with all that follows. The operations of reviewers call decide().
+
+create type review.decision as (status text, memory public.packet_store);
+comment on type review.decision is 'What became of a memory that was decided about: approved, rejected, pending, or merged into '
+  'the memory, which counted already and is the same.';
+
+create function review.find_counting(held public.packet_store) returns public.packet_store
+language sql stable set search_path = ''
+begin atomic
+  select p.* from public.packet_store p
+  where p.identity_hash = (held).identity_hash
+    and p.tenant_id is not distinct from (held).tenant_id and p.scope is not distinct from (held).scope
+    and p.project_id is not distinct from (held).project_id and p.branch is not distinct from (held).branch
+    and p.packet_type = (held).packet_type
+    and p.org_id is not distinct from (held).org_id and p.user_id is not distinct from (held).user_id
+    and ((held).packet_type <> 'message' or (p.thread_id, p."timestamp", p.speaker)
+      is not distinct from ((held).thread_id, (held)."timestamp", (held).speaker))
+    and p.withheld_creator is null;
+end;
+comment on function review.find_counting is 'The memory that counts and that the unique index would not let this one stand '
+  'beside.';
+
+create function review.audit_merge(merged public.packet_store, into_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform identity.require_admin();
+  perform audit.write_audit('MERGE', 'packet_store', merged.packet_id, merged.project_id, merged.scope,
+    jsonb_build_object('kind', merged.packet_type, 'was_created_by', merged.metadata -> 'creator', 'into', into_id));
+end $$;
+comment on function review.audit_merge is 'Audits that a memory was merged into another one. Definer: callers can''t write '
+  'audit_log.';
+
+create function review.join_counting(held public.packet_store, counting public.packet_store) returns public.packet_store
+language plpgsql volatile set search_path = '' as $$
+declare
+  rules constant jsonb := kinds.rules_of(held.packet_type, held.tenant_id);
+  joined public.save_result;
+begin
+  if exists (select from public.packet_store p where p.part_of = held.packet_id) then
+    perform identity.raise_error('L9VAL', format(
+      'review_state: memory %s counts already as the same %s, so this one with its parts can''t stand beside it; '
+      'reject this one, or delete that one first', counting.packet_id, held.packet_type), 'review_state');
+  end if;
+  delete from public.packet_store p where p.packet_id = held.packet_id;
+  if rules is null then
+    joined := duplicates.merge_into(counting, held.envelope ->> 'content', held.tags, held.parent_ids, held.ttl,
+      held.importance_score, held.metadata, held.envelope);
+  else
+    joined := memories.update_same(counting, held, rules);
+  end if;
+  perform review.audit_merge(held, counting.packet_id);
+  return coalesce(joined.memory, counting);
+end $$;
+comment on function review.join_counting is 'Joins a memory that was to be approved with the one that counts already and is the '
+  'same: a new text of a kind with rules, tags and parents go over to that one.';
+
+-- Runs with the rights of the administrator. The triggers of packet_store check and stamp the decision, audit it, and derive what
+-- follows from a memory that counts.
+create function review.decide(packet_id uuid, decision text, reason text default null, expected_version timestamptz default null)
+returns review.decision
+language plpgsql volatile set search_path = '' as $$
+declare
+  held public.packet_store;
+  counting public.packet_store;
+  decided public.packet_store;
+  answer review.decision;
+begin
+  perform identity.require_admin();
+  if (decide.decision in ('approved', 'rejected', 'pending')) is not true then
+    perform identity.raise_error('L9VAL', 'decision: must be approved, rejected or pending', 'decision');
+  end if;
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  select p.* into held from public.packet_store p where p.packet_id = decide.packet_id for update;
+  if not found then
+    perform memories.raise_not_yours(decide.packet_id);
+  end if;
+  perform memories.check_version(held, decide.expected_version);
+  answer.status := decide.decision;
+  answer.memory := held;
+  if held.review_state = decide.decision then
+    return answer;
+  end if;
+  if decide.decision = 'approved' and held.withheld_creator is not null then
+    counting := review.find_counting(held);
+    if counting.packet_id is not null then
+      answer.status := 'merged';
+      answer.memory := review.join_counting(held, counting);
+      return answer;
+    end if;
+  end if;
+  update public.packet_store p set review_state = decide.decision, review_reason = decide.reason
+  where p.packet_id = decide.packet_id returning p.* into decided;
+  answer.memory := decided;
+  return answer;
+exception when unique_violation then
+  raise exception using errcode = '40001', message = 'the same memory was saved meanwhile; try again';
+end $$;
+comment on function review.decide is 'Approves or rejects one memory, or puts it back to pending, for an administrator who may '
+  'write in its scope and project. Where the same memory counts already, an approval merges it into that one. reason: required '
+  'to reject. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function review.audit_merge, review.find_counting, review.join_counting, review.decide to l9_admin;
+--! EndIncluded 320-review/020-decide.sql
+--! Included 320-review/025-withdraw.sql
+-- What was derived from a memory goes when it no longer counts: when an administrator takes an approval back, or merges the
+-- memory into another. The trigger of packet_store that follows a decision calls withdraw(). What approvals derive, they derive
+-- again.
+
+-- Most lessons, and all summaries and archived sessions, hold more than their memory says, so they could not be made again.
+create function review.refuse_withdrawal(memory public.packet_store) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if (memory).packet_type = 'extraction' then
+    perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the '
+      'memory that was read; retract them instead', (memory).packet_id), 'packet_ids');
+  elsif (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
+      and exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
+    or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
+    or exists (select from public.memory_summaries s where s.source_packet = (memory).packet_id)
+    or exists (select from public.session_archives a where a.packet_id = (memory).packet_id) then
+    perform identity.raise_error('L9VAL', format('packet_ids: memory %s counts already and holds a lesson, a summary or an '
+      'archived session, which could not be made again; delete it instead', (memory).packet_id), 'packet_ids');
+  end if;
+end $$;
+comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that '
+  'its text does not hold. Not executable by callers.';
+
+create function review.withdraw(memory public.packet_store) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  id constant uuid := (memory).packet_id;
+begin
+  perform review.refuse_withdrawal(memory);
+  perform facts.withdraw_evidence(id, only_extracted => false);
+  perform graph.withdraw_relationships(id);
+  delete from public.reflection_store r where r.source_packet = id;
+  delete from public.world_model_updates u where u.source_packet = id;
+  delete from public.world_model_snapshots s where s.source_packet = id;
+  delete from public.entity_aliases a where a.source_packet = id;
+  delete from public.agent_memory_events e where e.packet_id = id;
+  delete from public.reasoning_traces t where t.packet_id = id;
+  delete from public.field_values v where v.packet_id = id;
+  delete from public.memory_contexts c where c.packet_id = id;
+  delete from public.memory_contexts c where c.predecessor_id = id;
+  delete from public.memory_embeddings e where e.packet_id = id;
+  insert into importance.pending_recounts (packet_id) select unnest(memory.parent_ids);
+  delete from importance.memory_citations c where c.cited_by = id;
+end $$;
+comment on function review.withdraw is 'Deletes what was derived from a memory that no longer counts. Not executable by callers.';
+--! EndIncluded 320-review/025-withdraw.sql
+--! Included 320-review/030-state-on-approval.sql
+-- Makes an approved memory state what waited with it: a fact, a relationship, a lesson, or what a model extracted. A trigger of
+-- packet_store calls it.
+
+create function review.number_of(arguments jsonb, name text, otherwise double precision) returns double precision
+language sql immutable parallel safe set search_path = ''
+return case when jsonb_typeof(arguments -> name) = 'number' then (arguments ->> name)::double precision else otherwise end;
+comment on function review.number_of is 'A number among the arguments of a statement, or otherwise the default.';
+
+create function review.link_lesson(memory public.packet_store, task_id text, reflection_id uuid) returns void
+language sql volatile set search_path = ''
+begin atomic
+  select reflection.link_lesson(t.task_reflection_id, link_lesson.reflection_id)
+  from public.task_reflections t
+  where t.tenant_id = (memory).tenant_id and t.scope = (memory).scope and t.project_id is not distinct from (memory).project_id
+    and t.org_id is not distinct from (memory).org_id and t.user_id is not distinct from (memory).user_id
+    and t.task_id = link_lesson.task_id;
+end;
+comment on function review.link_lesson is 'Links an approved lesson to the task that its writer named, if that has a row. Not '
+  'executable by callers.';
+
+-- Each statement has the checks of its function; what a model extracted is asserted from the memory that it read.
+create function review.state(memory public.packet_store) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  a constant jsonb := memory.envelope -> 'on_approval' -> 'arguments';
+  lesson public.reflect_result;
+  source public.packet_store;
+begin
+  case memory.envelope -> 'on_approval' ->> 'statement'
+  when 'assert_fact' then
+    perform facts.assert_fact_from(
+      memory.packet_id, memory.envelope ->> 'subject', memory.envelope ->> 'predicate', memory.envelope -> 'object',
+      review.number_of(a, 'confidence', 0.8), kinds.field_time(a -> 'valid_from'), is_mention => true,
+      into_world => a -> 'into_world' = 'true', valid_to => kinds.field_time(a -> 'valid_to'));
+  when 'relate' then
+    perform graph.relate_from(
+      memory.packet_id, a ->> 'source', a ->> 'type', a ->> 'target', review.number_of(a, 'confidence', 0.8));
+  when 'reflect' then
+    lesson := reflection.store_reflection(
+      memory.packet_id, a ->> 'type', a ->> 'context',
+      case when jsonb_typeof(a -> 'entities') = 'array' then array(select jsonb_array_elements_text(a -> 'entities')) end,
+      review.number_of(a, 'confidence', reflection.default_confidence()), a ->> 'priority');
+    perform review.link_lesson(memory, a ->> 'task_id', (lesson.reflection).reflection_id);
+  when 'extract' then
+    source := extraction.source_of_proposal(memory.packet_id);
+    insert into derived.memories_being_approved (packet_id) values (source.packet_id) on conflict do nothing;
+    perform extraction.assert_items(source, a -> 'extraction', a ->> 'model');
+    delete from derived.memories_being_approved b where b.packet_id = source.packet_id;
+  else
+    perform identity.raise_error('L9VAL',
+      'envelope.on_approval.statement: must be assert_fact, relate, reflect or extract', 'envelope.on_approval');
+  end case;
+end $$;
+comment on function review.state is 'States what envelope.on_approval of a memory says, with the checks of assert_fact(), '
+  'relate() and reflect(). Not executable by callers.';
+
+create function review.tg_packet_store__follow_decision() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  if new.withheld_creator is not null then
+    perform review.withdraw(new);
+    return null;
+  end if;
+  insert into derived.memories_being_approved (packet_id) values (new.packet_id);
+  perform review.state(new);
+  delete from derived.memories_being_approved a where a.packet_id = new.packet_id;
+  return null;
+end $$;
+comment on function review.tg_packet_store__follow_decision is 'States what a memory was to state once it is approved, as the '
+  'word of its creator; deletes what was derived from one that no longer counts. Definer: notes that the memory is being '
+  'approved, where no caller may write.';
+
+create trigger _680_follow_decision after update of review_state on public.packet_store
+  for each row when (
+    old.withheld_creator is not null and new.withheld_creator is null and new.envelope ? 'on_approval'
+    or old.withheld_creator is null and new.withheld_creator is not null)
+  execute function review.tg_packet_store__follow_decision();
+--! EndIncluded 320-review/030-state-on-approval.sql
+--! Included 320-review/035-merges.sql
+-- Which memory was merged into which, and what went over with it, so that undo_review() can take it back. merge_memories() writes
+-- the rows. They hold ids and counts, no texts.
+
+create table review.merges (
+  packet_id uuid primary key references public.packet_store on delete cascade,
+  kept_id uuid not null references public.packet_store on delete cascade,
+  fact_evidence uuid[] not null,
+  relationship_evidence uuid[] not null,
+  world_updates uuid[] not null,
+  cited_by uuid[] not null,
+  access_count bigint not null
+);
+create index merges_kept_idx on review.merges (kept_id);
+comment on table review.merges is 'Memories that counted when they were merged into others, while both are there.';
+comment on column review.merges.packet_id is 'The memory that was merged; it is rejected since.';
+comment on column review.merges.kept_id is 'The memory that it was merged into.';
+comment on column review.merges.fact_evidence is 'The statements of facts that went over.';
+comment on column review.merges.relationship_evidence is 'The statements of relationships that went over.';
+comment on column review.merges.world_updates is 'The updates of the world model that went over.';
+comment on column review.merges.cited_by is 'The memories whose citation went over.';
+comment on column review.merges.access_count is 'How many accesses were added to the count of the other memory.';
+call identity.keep_private('review.merges', functions => 'merge_memories() writes the rows, and undo_review() deletes them.');
+create policy scope_access on review.merges for select to l9_admin
+  using (exists (select from public.packet_store p where p.packet_id = merges.packet_id));
+comment on policy scope_access on review.merges is 'Reviewers see which of the memories that they may read were merged.';
+grant select on review.merges to l9_admin;
+
+create function review.is_same_audience(one public.packet_store, other public.packet_store) returns boolean
+language sql immutable parallel safe set search_path = ''
+return ((one).tenant_id, (one).scope) = ((other).tenant_id, (other).scope)
+  and ((one).project_id, (one).org_id, (one).user_id) is not distinct from ((other).project_id, (other).org_id, (other).user_id);
+comment on function review.is_same_audience is 'True if the same callers can read two memories.';
+
+create function review.move_facts(evidence_ids uuid[], from_id uuid, to_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  keys constant facts.fact_key[] := array(
+    select k from facts.keys_of_evidence(from_id) k union select k from facts.keys_of_evidence(to_id) k order by 1);
+  key facts.fact_key;
+begin
+  if cardinality(evidence_ids) = 0 then
+    return;
+  end if;
+  foreach key in array keys loop
+    perform facts.lock_facts(key);
+  end loop;
+  update public.fact_evidence e set packet_id = to_id where e.packet_id = from_id and e.evidence_id = any (evidence_ids);
+  foreach key in array keys loop
+    perform facts.recompute_facts(key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[from_id, to_id]);
+  end loop;
+end $$;
+
+create function review.move_relationships(evidence_ids uuid[], from_id uuid, to_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  ids constant uuid[] := array(
+    select distinct e.relationship_id from public.relationship_evidence e where e.evidence_id = any (evidence_ids));
+begin
+  if ids <> '{}' then
+    perform graph.lock_relationships(ids);
+    update public.relationship_evidence e set packet_id = to_id
+    where e.packet_id = from_id and e.evidence_id = any (evidence_ids);
+    perform graph.recompute_relationships(ids);
+  end if;
+end $$;
+
+create function review.move_world_updates(update_ids uuid[], from_id uuid, to_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  world uuid;
+begin
+  update public.world_model_updates u set source_packet = to_id
+  where u.source_packet = from_id and u.update_id = any (update_ids);
+  for world in
+    select distinct u.audience_id from public.world_model_updates u where u.update_id = any (update_ids) order by u.audience_id
+  loop
+    perform world_model.recompute_world(world, counts_as_change => false);
+  end loop;
+end $$;
+
+create function review.move_accesses(accesses bigint, from_id uuid, to_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
+begin
+  insert into public.memory_signals (packet_id, tenant_id)
+  select p.packet_id, p.tenant_id from public.packet_store p where p.packet_id = to_id
+  on conflict (packet_id) do nothing;
+  perform importance.lock_signals(array[from_id, to_id]);
+  update public.memory_signals s set
+    access_count = greatest(s.access_count + accesses, 0),
+    last_accessed = greatest(s.last_accessed, (select f.last_accessed from public.memory_signals f where f.packet_id = from_id))
+  where s.packet_id = to_id;
+  insert into importance.memory_voices (packet_id, agent, vote, read_at)
+  select to_id, v.agent, v.vote, v.read_at from importance.memory_voices v where v.packet_id = from_id and accesses >= 0
+  on conflict (packet_id, agent) do nothing;
+  perform importance.sum_voices(array[to_id]);
+end $$;
+comment on function review.move_facts is 'Makes statements of facts those of another memory of the same audience.';
+comment on function review.move_relationships is 'Makes statements of relationships those of another memory.';
+comment on function review.move_world_updates is 'Makes updates of the world model those of another memory.';
+comment on function review.move_accesses is 'Adds this many accesses to those of another memory, and votes of agents that have '
+  'not voted on that one. Fewer than 0 takes them back; votes stay.';
+
+-- What the other memory has already stays where it is, and is withdrawn with the memory. Both are locked as sources, so a caller
+-- reaches only memories that count and in whose place it may write.
+create function review.move_to(from_id uuid, to_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant identity.identity := identity.require_admin();
+  merged constant public.packet_store := derived.lock_source_memory(from_id, 'others');
+  kept constant public.packet_store := derived.lock_source_memory(to_id, 'keep');
+  moved review.merges;
+begin
+  if not review.is_same_audience(merged, kept) then
+    perform identity.raise_error('L9VAL', 'others: must be of the scope, project, org and user of keep', 'others');
+  end if;
+  moved.packet_id := from_id;
+  moved.kept_id := to_id;
+  moved.fact_evidence := array(
+    select e.evidence_id from public.fact_evidence e
+    where e.packet_id = from_id and not exists (select from public.fact_evidence o
+      where o.packet_id = to_id and (o.fact_id, o.creator) = (e.fact_id, e.creator)));
+  moved.relationship_evidence := array(
+    select e.evidence_id from public.relationship_evidence e
+    where e.packet_id = from_id and not exists (select from public.relationship_evidence o
+      where o.packet_id = to_id and (o.relationship_id, o.creator) = (e.relationship_id, e.creator)));
+  moved.world_updates := array(select u.update_id from public.world_model_updates u where u.source_packet = from_id);
+  moved.cited_by := array(
+    select c.cited_by from importance.memory_citations c
+    where c.packet_id = from_id and c.cited_by <> to_id
+      and not exists (select from importance.memory_citations o where o.packet_id = to_id and o.cited_by = c.cited_by));
+  moved.access_count := coalesce((select s.access_count from public.memory_signals s where s.packet_id = from_id), 0);
+  perform review.move_facts(moved.fact_evidence, from_id, to_id);
+  perform review.move_relationships(moved.relationship_evidence, from_id, to_id);
+  perform review.move_world_updates(moved.world_updates, from_id, to_id);
+  perform review.move_accesses(moved.access_count, from_id, to_id);
+  update importance.memory_citations c set packet_id = to_id, content_hash = kept.content_hash
+  where c.packet_id = from_id and c.cited_by = any (moved.cited_by);
+  insert into importance.pending_recounts (packet_id) values (from_id), (to_id);
+  delete from review.merges m where m.packet_id = from_id;
+  insert into review.merges select moved.*;
+end $$;
+comment on function review.move_to is 'Makes what was derived from a memory, its citations and accesses those of another one, '
+  'and keeps what went over. For administrators. Definer: callers can''t write these tables.';
+
+create function review.move_back(packet_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant identity.identity := identity.require_admin();
+  merged constant public.packet_store := derived.lock_source_memory(move_back.packet_id, 'packet_ids');
+  moved review.merges;
+begin
+  delete from review.merges m where m.packet_id = merged.packet_id returning m.* into moved;
+  -- Nothing is left to give back where the other memory does not count any more.
+  if exists (select from public.packet_store p where p.packet_id = moved.kept_id and review.is_same_audience(p, merged)) then
+    perform review.move_facts(moved.fact_evidence, moved.kept_id, moved.packet_id);
+    perform review.move_relationships(moved.relationship_evidence, moved.kept_id, moved.packet_id);
+    perform review.move_world_updates(moved.world_updates, moved.kept_id, moved.packet_id);
+    perform review.move_accesses(-moved.access_count, moved.packet_id, moved.kept_id);
+    update importance.memory_citations c set packet_id = moved.packet_id, content_hash = merged.content_hash
+    where c.packet_id = moved.kept_id and c.cited_by = any (moved.cited_by)
+      and not exists (select from importance.memory_citations o where (o.packet_id, o.cited_by) = (moved.packet_id, c.cited_by));
+    insert into importance.pending_recounts (packet_id) values (moved.packet_id), (moved.kept_id);
+  end if;
+end $$;
+comment on function review.move_back is 'Gives a memory that was merged, and counts again, back what went over to the other one. '
+  'For administrators. Definer: callers can''t write these tables.';
+grant execute on function review.is_same_audience, review.move_to, review.move_back to l9_admin;
+--! EndIncluded 320-review/035-merges.sql
+--! Included 320-review/038-undo.sql
+-- The operation undo_review: a reviewer takes back what was decided. Each decision made a version, so the text before an edit
+-- is in memory_history().
+
+create function review.ttl_before(memory public.packet_store) returns timestamptz language sql stable set search_path = ''
+return (
+  select v.ttl from public.packet_versions v
+  where v.packet_id = (memory).packet_id and v.review_state is distinct from 'rejected'
+  order by v.version_id desc limit 1);
+comment on function review.ttl_before is 'When a rejected memory expired before it was rejected.';
+
+-- A merged memory counts before what went over is given back to it, because what is withheld states nothing.
+create function review.undo(packet_id uuid) returns review.decision
+language plpgsql volatile set search_path = '' as $$
+declare
+  decided public.packet_store;
+  counting public.packet_store;
+  answer review.decision;
+  is_merged boolean;
+begin
+  select p.* into decided from public.packet_store p where p.packet_id = undo.packet_id for update;
+  if not found then
+    perform memories.raise_not_yours(undo.packet_id);
+  elsif decided.review_state = 'pending' then
+    perform identity.raise_error('L9VAL', format('memory %s waits for a review, so there is nothing to undo', undo.packet_id),
+      'packet_ids');
+  end if;
+  is_merged := decided.withheld_creator is not null
+    and exists (select from review.merges m where m.packet_id = undo.packet_id);
+  if is_merged then
+    counting := review.find_counting(decided);
+    if counting.packet_id is not null then
+      perform identity.raise_error('L9VAL', format('memory %s says the same by now; change that one first', counting.packet_id),
+        'packet_ids');
+    end if;
+    answer := review.decide(undo.packet_id, 'approved');
+    perform review.move_back(undo.packet_id);
+  else
+    answer := review.decide(undo.packet_id, 'pending');
+  end if;
+  if decided.review_state = 'rejected' then
+    update public.packet_store p set ttl = review.ttl_before(decided) where p.packet_id = undo.packet_id
+    returning p.* into decided;
+    answer.memory := decided;
+  end if;
+  return answer;
+end $$;
+comment on function review.undo is 'Puts a memory that was approved or rejected back among those that wait. One that was '
+  'merged is what it was before, with what went over to the other memory.';
+
+grant execute on function review.ttl_before, review.undo to l9_admin;
+--! EndIncluded 320-review/038-undo.sql
+--! Included 320-review/040-decisions.sql
+-- The operations approve_memory and reject_memory: a reviewer decides about up to 500 memories at once, all or none.
+
+create type public.review_decision as (
+  packet_id uuid, status text, kind text, scope text, project_id text, updated_at timestamptz, merged_into uuid);
+comment on type public.review_decision is 'What became of a memory that a reviewer decided about.';
+comment on column public.review_decision.packet_id is 'The memory.';
+comment on column public.review_decision.status is 'approved, rejected, pending, or merged: joined with another memory.';
+comment on column public.review_decision.kind is 'Its kind.';
+comment on column public.review_decision.scope is 'Its scope.';
+comment on column public.review_decision.project_id is 'Its project.';
+comment on column public.review_decision.updated_at is 'When it was last changed: its version.';
+comment on column public.review_decision.merged_into is 'The memory that it was joined with; null if it stands by itself.';
+
+create function review.max_batch() returns integer language sql immutable parallel safe return 500;
+comment on function review.max_batch is 'How many memories a reviewer can decide about in one call: 500.';
+
+create function review.checked_ids(packet_ids uuid[], field text default 'packet_ids') returns uuid[]
+language plpgsql immutable set search_path = '' as $$
+declare
+  twice uuid;
+begin
+  if coalesce(cardinality(packet_ids), 0) = 0 or array_position(packet_ids, null) is not null then
+    perform identity.raise_error('L9VAL', format('%s: give the ids of 1 to %s memories', field, review.max_batch()), field);
+  elsif cardinality(packet_ids) > review.max_batch() then
+    perform identity.raise_error('L9LIM', format('%s: at most %s, got %s', field, review.max_batch(), cardinality(packet_ids)),
+      field);
+  end if;
+  select i.id into twice from unnest(packet_ids) as i (id) group by i.id having count(*) > 1 order by i.id limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', format('%s: memory %s is named twice', field, twice), field);
+  end if;
+  return packet_ids;
+end $$;
+comment on function review.checked_ids is 'The list of ids, or L9VAL or L9LIM if it is empty, too long, or names one twice.';
+
+-- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so
+-- that a parent comes before its children. An error names its item and undoes all of the call.
+create function review.decide_all(packet_ids uuid[], decision text, reason text, expected_version timestamptz)
+returns setof public.review_decision
+language plpgsql volatile set search_path = '' as $$
+declare
+  ids constant uuid[] := review.checked_ids(packet_ids);
+  item record;
+  answer review.decision;
+  state text;
+  message text;
+  field text;
+  hint text;
+  detail text;
+begin
+  perform from public.packet_store p where p.packet_id = any (ids) order by p.packet_id for update;
+  for item in
+    select i.id, i.place, p.review_state
+    from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
+    order by p.created_at, p.packet_id
+  loop
+    begin
+      if item.review_state is null
+        and exists (select from public.packet_store p where p.packet_id = item.id) then
+        perform identity.raise_error('L9VAL', format('memory %s needs no review: it counts already', item.id), 'packet_ids');
+      end if;
+      answer := case
+        when decision = 'undone'
+          or decision = 'approved' and exists (select from review.merges m where m.packet_id = item.id) then review.undo(item.id)
+        else review.decide(item.id, decision, reason, expected_version) end;
+    exception when others then
+      get stacked diagnostics state = returned_sqlstate, message = message_text, field = column_name, hint = pg_exception_hint,
+        detail = pg_exception_detail;
+      if cardinality(ids) = 1 or state not like 'L9%' then
+        raise;
+      end if;
+      raise exception using errcode = state, hint = hint, detail = detail,
+        column = case when field in ('packet_id', 'review_state') then 'packet_ids' else field end,
+        message = format('packet_ids: item %s of %s: %s', item.place, cardinality(ids), message);
+    end;
+    return next (item.id, answer.status, (answer.memory).packet_type, (answer.memory).scope, (answer.memory).project_id,
+      (answer.memory).updated_at, nullif((answer.memory).packet_id, item.id))::public.review_decision;
+  end loop;
+end $$;
+comment on function review.decide_all is 'Decides about all of these memories, in the order of their times. An error of one '
+  'undoes all, and its message names the item.';
+
+create function review.check_edit(packet_ids uuid[], expected_version timestamptz, is_edited boolean) returns void
+language plpgsql immutable set search_path = '' as $$
+begin
+  if coalesce(cardinality(packet_ids), 0) = 1 then
+    return;
+  elsif is_edited then
+    perform identity.raise_error('L9VAL', 'packet_ids: one memory only, where its text, title, tags or fields are changed',
+      'packet_ids');
+  elsif expected_version is not null then
+    perform identity.raise_error('L9VAL', 'expected_version: goes with one memory only', 'expected_version');
+  end if;
+end $$;
+comment on function review.check_edit is 'Raises L9VAL where more than one memory is to be changed, or checked for its version.';
+
+-- The title is a field of the kind, so it is written like the other fields.
+create function review.edit(
+  packet_id uuid, content text, title text, tags text[], fields jsonb, expected_version timestamptz) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  held public.packet_store;
+  title_field text;
+begin
+  if jsonb_typeof(fields) <> 'object' then
+    perform identity.raise_error('L9VAL', 'fields: must be an object', 'fields');
+  end if;
+  select p.* into held from public.packet_store p where p.packet_id = edit.packet_id for update;
+  if not found then
+    perform memories.raise_not_yours(edit.packet_id);
+  end if;
+  perform memories.check_version(held, expected_version);
+  if held.review_state is null then
+    perform identity.raise_error('L9VAL', format('memory %s needs no review: change it with update_memory', edit.packet_id),
+      'packet_ids');
+  end if;
+  if title is not null then
+    title_field := kinds.rules_of(held.packet_type, held.tenant_id) ->> 'title';
+    if title_field is null then
+      perform identity.raise_error('L9VAL', format('title: a memory of kind %s has none', held.packet_type), 'title');
+    end if;
+    fields := coalesce(fields, '{}') || jsonb_build_object(title_field, title);
+  end if;
+  perform public.update_memory(edit.packet_id, content => edit.content, tags => edit.tags, envelope => edit.fields);
+end $$;
+comment on function review.edit is 'Changes a memory that waits for a review, before it is approved. L9OWN, L9VER, L9VAL.';
+
+create function public.approve_memory(
+  packet_ids uuid[], text text default null, title text default null, tags text[] default null, fields jsonb default null,
+  reason text default null, expected_version timestamptz default null) returns setof public.review_decision
+language plpgsql volatile set search_path = '' as $$
+declare
+  me constant identity.identity := identity.require_admin();
+  new_content constant text := identity.given_text(approve_memory.text);
+  new_title constant text := identity.given_text(approve_memory.title);
+  new_tags constant text[] := identity.given_list(approve_memory.tags);
+  new_fields constant jsonb := nullif(approve_memory.fields, '{}');
+  is_edited constant boolean := num_nonnulls(new_content, new_title, new_tags, new_fields) > 0;
+begin
+  perform review.check_edit(review.checked_ids(packet_ids), expected_version, is_edited);
+  if is_edited then
+    perform review.edit(packet_ids[1], new_content, new_title, new_tags, new_fields, expected_version);
+    expected_version := null;
+  end if;
+  return query select d.* from review.decide_all(packet_ids, 'approved', identity.given_text(reason), expected_version) d;
+end $$;
+comment on function public.approve_memory is 'Makes 1 to 500 memories that wait for a review count, all or none; of one, text, '
+  'title, tags and fields may be changed in the same step. Where the same memory counts already, the two are merged. Approves '
+  'what was rejected, too. For administrators. Audited as APPROVE. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+
+create function public.reject_memory(packet_ids uuid[], reason text, expected_version timestamptz default null)
+returns setof public.review_decision
+language plpgsql volatile set search_path = '' as $$
+begin
+  perform identity.require_admin();
+  perform review.check_edit(review.checked_ids(packet_ids), expected_version, is_edited => false);
+  if identity.given_text(reason) is null then
+    perform identity.raise_error('L9VAL', 'reason: required to reject a memory; its writer reads it', 'reason');
+  end if;
+  perform identity.check_bytes(btrim(reason), packets.max_reason_bytes(), 'reason');
+  return query select d.* from review.decide_all(packet_ids, 'rejected', reason, expected_version) d;
+end $$;
+comment on function public.reject_memory is 'Rejects 1 to 500 memories, all or none. reason: required, at most 1000 bytes; '
+  'their writers read it. They are kept 30 days for their writers and for reviewers. What was approved before is withdrawn '
+  'with all that was derived from it. For administrators. Audited as REJECT. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function review.max_batch, review.checked_ids, review.decide_all, review.check_edit,
+  review.edit to l9_admin;
+-- Agents get a clear error.
+grant execute on function public.approve_memory, public.reject_memory to l9_agent, l9_admin;
+
+create function public.undo_review(packet_ids uuid[]) returns setof public.review_decision
+language plpgsql volatile set search_path = '' as $$
+begin
+  perform identity.require_admin();
+  return query select d.* from review.decide_all(packet_ids, 'undone', null, null) d;
+end $$;
+comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved '
+  'or rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former '
+  'one. For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function public.undo_review to l9_agent, l9_admin;
+--! EndIncluded 320-review/040-decisions.sql
+--! Included 320-review/050-merge-memories.sql
+-- The operation merge_memories: several memories that say the same become one. The others are kept as rejected, with all their
+-- history, and undo_review() brings them back.
+
+create type public.merge_result as (memory public.packet_store, merged public.review_decision[]);
+comment on type public.merge_result is 'The memory that was kept, and what became of the others.';
+comment on column public.merge_result.memory is 'The memory that was kept, as it is now.';
+comment on column public.merge_result.merged is 'The others: their status is merged.';
+
+-- Evidence goes over only within one audience, so that nothing becomes readable for somebody else.
+create function review.check_merge(kept public.packet_store, other public.packet_store) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if not review.is_same_audience(other, kept) then
+    perform identity.raise_error('L9VAL', 'is of another scope, project, org or user than the one that is kept', 'others');
+  elsif other.packet_type = 'extraction' then
+    perform identity.raise_error('L9VAL', 'is an extraction, which has facts and no words of its own', 'others');
+  elsif 'message' in (other.packet_type, kept.packet_type) then
+    perform identity.raise_error('L9VAL', 'is a turn of a conversation, and would be missing there', 'others');
+  elsif other.part_of is not null or kept.part_of is not null
+    or exists (select from public.packet_store p where p.part_of in (other.packet_id, kept.packet_id)) then
+    perform identity.raise_error('L9VAL', 'is a document or a section, which is not merged', 'others');
+  elsif other.review_state = 'rejected' then
+    perform identity.raise_error('L9VAL', 'was rejected already', 'others');
+  elsif kept.withheld_creator is not null and other.withheld_creator is null then
+    perform identity.raise_error('L9VAL', 'counts already, and the one that is kept does not; approve that one first', 'others');
+  end if;
+end $$;
+comment on function review.check_merge is 'Raises L9VAL where a memory can''t be merged into another.';
+
+create function review.merge_one(other_id uuid, kept_id uuid) returns public.review_decision
+language plpgsql volatile set search_path = '' as $$
+declare
+  kept public.packet_store;
+  other public.packet_store;
+begin
+  select p.* into kept from public.packet_store p where p.packet_id = kept_id;
+  select p.* into other from public.packet_store p where p.packet_id = other_id for update;
+  if not found then
+    perform memories.raise_not_yours(other_id);
+  end if;
+  perform review.check_merge(kept, other);
+  if other.withheld_creator is null then
+    perform review.move_to(other_id, kept_id);
+  end if;
+  update public.packet_store p set review_state = 'rejected', review_reason = format('merged into %s', kept_id)
+  where p.packet_id = other_id;
+  perform review.audit_merge(other, kept_id);
+  select p.* into other from public.packet_store p where p.packet_id = other_id;
+  return (other_id, 'merged', other.packet_type, other.scope, other.project_id, other.updated_at,
+    kept_id)::public.review_decision;
+end $$;
+comment on function review.merge_one is 'Merges one memory into another.';
+
+-- Parents that are younger than the memory that is kept can't be its parents.
+create function review.take_labels(kept public.packet_store, others public.packet_store[], text text) returns public.packet_store
+language plpgsql volatile set search_path = '' as $$
+declare
+  ids constant uuid[] := array(select o.packet_id from unnest(others) as o);
+  new_tags constant text[] := kept.tags || array(
+    select distinct t.tag from unnest(others) as o, unnest(o.tags) as t (tag) where t.tag <> all (kept.tags) order by t.tag);
+  new_parents constant uuid[] := kept.parent_ids || array(
+    select distinct p.packet_id from unnest(others) as o, unnest(o.parent_ids) as i (id)
+    join public.packet_store p on p.packet_id = i.id
+    where i.id <> all (kept.parent_ids || ids || kept.packet_id) and p.withheld_creator is null
+      and (p.created_at, p.packet_id) < (kept.created_at, kept.packet_id));
+  new_ttl constant timestamptz := (
+    select max(coalesce(o.ttl, 'infinity')) from unnest(others || kept) as o);
+  new_importance constant real := (select max(o.importance_score) from unnest(others || kept) as o);
+begin
+  if cardinality(new_tags) > packets.max_tags() then
+    perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at '
+      'most %s', cardinality(new_tags), packets.max_tags()), 'others');
+  elsif cardinality(new_parents) > packets.max_parents() then
+    perform identity.raise_error('L9LIM', format('others: their parents and those of the memory that is kept are %s together, at '
+      'most %s', cardinality(new_parents), packets.max_parents()), 'others');
+  end if;
+  return (public.update_memory(kept.packet_id, content => take_labels.text, tags => nullif(new_tags, '{}'),
+    parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => new_importance)).memory;
+end $$;
+comment on function review.take_labels is 'Gives the memory that is kept the tags and parents of the others, the longest life '
+  'and the highest estimate of importance among them, and a new text if there is one.';
+
+-- The others make room first, so that the new text may be the text of one of them.
+create function public.merge_memories(keep uuid, others uuid[], text text default null, expected_version timestamptz default null)
+returns public.merge_result
+language plpgsql volatile set search_path = '' as $$
+declare
+  me constant identity.identity := identity.require_admin();
+  ids constant uuid[] := review.checked_ids(others, 'others');
+  kept public.packet_store;
+  given public.packet_store[];
+  answer public.merge_result;
+  place integer;
+  state text;
+  message text;
+begin
+  if keep is null or keep = any (ids) then
+    perform identity.raise_error('L9VAL', 'keep: the id of a memory that is not among the others', 'keep');
+  end if;
+  perform from public.packet_store p where p.packet_id = any (ids || keep) order by p.packet_id for update;
+  select p.* into kept from public.packet_store p where p.packet_id = keep;
+  if not found then
+    perform memories.raise_not_yours(keep);
+  elsif kept.review_state = 'rejected' then
+    perform identity.raise_error('L9VAL', 'keep: it was rejected; approve it first', 'keep');
+  end if;
+  perform memories.check_version(kept, expected_version);
+  given := array(select p from public.packet_store p where p.packet_id = any (ids) order by p.packet_id);
+  for place in 1..cardinality(ids) loop
+    begin
+      answer.merged := answer.merged || review.merge_one(ids[place], keep);
+    exception when sqlstate 'L9VAL' or sqlstate 'L9OWN' or sqlstate 'L9SCP' then
+      get stacked diagnostics state = returned_sqlstate, message = message_text;
+      raise exception using errcode = state, column = 'others',
+        message = format('others: item %s of %s: %s', place, cardinality(ids), message);
+    end;
+  end loop;
+  answer.memory := review.take_labels(kept, given, identity.given_text(text));
+  return answer;
+end $$;
+comment on function public.merge_memories is 'Makes one memory of several: what was derived from the others, their tags, '
+  'parents, citations and access counts go over to keep; text replaces its text. The others are kept 30 days as rejected, and '
+  'undo_review brings them back. All are of one scope, project, org and user. For administrators. Audited as MERGE. Errors: '
+  'L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function review.check_merge, review.merge_one, review.take_labels to l9_admin;
+grant execute on function public.merge_memories to l9_agent, l9_admin;
+--! EndIncluded 320-review/050-merge-memories.sql
+--! Included 320-review/060-review-queue.sql
+-- The operation review_queue: what waits for a review, oldest first, with what a reviewer has to know to decide.
+
+create type public.review_duplicate as (
+  packet_id uuid, similarity real, content text, creator text, source text, created_at timestamptz);
+comment on type public.review_duplicate is 'A memory that counts and says nearly the same as one that waits.';
+comment on column public.review_duplicate.packet_id is 'The memory.';
+comment on column public.review_duplicate.similarity is 'From 0.75 to 1; 1 means the same words.';
+comment on column public.review_duplicate.content is 'Its text, at most 2000 characters of it.';
+comment on column public.review_duplicate.creator is 'The agent that wrote it.';
+comment on column public.review_duplicate.source is 'The source of that agent.';
+comment on column public.review_duplicate.created_at is 'When it was saved.';
+
+create type public.review_contradiction as (
+  fact_id uuid, subject text, predicate text, present_object jsonb, new_object jsonb, confidence double precision,
+  source_packet uuid, creator text, is_from_admin boolean);
+comment on type public.review_contradiction is 'A fact that holds, and that the approval of a memory would contradict.';
+comment on column public.review_contradiction.fact_id is 'The fact.';
+comment on column public.review_contradiction.subject is 'What it is about.';
+comment on column public.review_contradiction.predicate is 'The property or relation.';
+comment on column public.review_contradiction.present_object is 'Its value now.';
+comment on column public.review_contradiction.new_object is 'The value that the memory states.';
+comment on column public.review_contradiction.confidence is 'How sure the present value is, from 0 to 1.';
+comment on column public.review_contradiction.source_packet is 'The memory that states the present value.';
+comment on column public.review_contradiction.creator is 'Who states it.';
+comment on column public.review_contradiction.is_from_admin is 'True if an administrator states it: then it stays in spite of '
+  'the approval.';
+
+create type public.review_rejection as (packet_id uuid, reviewed_by text, reviewed_at timestamptz, review_reason text);
+comment on type public.review_rejection is 'A memory of the same text that was rejected before.';
+comment on column public.review_rejection.packet_id is 'The memory.';
+comment on column public.review_rejection.reviewed_by is 'The administrator who rejected it.';
+comment on column public.review_rejection.reviewed_at is 'When it was rejected.';
+comment on column public.review_rejection.review_reason is 'Why it was rejected.';
+
+create type public.review_item as (
+  packet_id uuid, kind text, title text, content text, is_truncated boolean, fields jsonb, scope text, project_id text,
+  branch text, tags text[], creator text, source text, agent text, tool_name text, speaker text, "timestamp" timestamptz,
+  created_at timestamptz, updated_at timestamptz, duplicates public.review_duplicate[],
+  contradictions public.review_contradiction[], rejected_before public.review_rejection[]);
+comment on type public.review_item is 'A memory that waits for a review.';
+comment on column public.review_item.packet_id is 'The memory.';
+comment on column public.review_item.kind is 'Its kind.';
+comment on column public.review_item.title is 'Its title, if its kind has one.';
+comment on column public.review_item.content is 'Its text, at most 8000 characters of it.';
+comment on column public.review_item.is_truncated is 'True if the text is longer; get_memory returns all of it.';
+comment on column public.review_item.fields is 'The fields of its kind; null if they are larger than 16 KiB.';
+comment on column public.review_item.scope is 'Who can see it once it is approved.';
+comment on column public.review_item.project_id is 'Its project.';
+comment on column public.review_item.branch is 'Its branch; null: every branch.';
+comment on column public.review_item.tags is 'Its labels.';
+comment on column public.review_item.creator is 'The agent that wrote it.';
+comment on column public.review_item.source is 'The source of that agent.';
+comment on column public.review_item.agent is 'The name that the agent goes by.';
+comment on column public.review_item.tool_name is 'The tool or mutation that saved it.';
+comment on column public.review_item.speaker is 'Who said it.';
+comment on column public.review_item."timestamp" is 'When it happened.';
+comment on column public.review_item.created_at is 'When it was saved.';
+comment on column public.review_item.updated_at is 'When it was last changed: its version. Pass it as expected_version.';
+comment on column public.review_item.duplicates is 'Memories that count and say nearly the same, most similar first.';
+comment on column public.review_item.contradictions is 'Facts that hold and that its approval would contradict.';
+comment on column public.review_item.rejected_before is 'Memories of the same text that were rejected, the last first.';
+
+create type public.review_page as (items public.review_item[], waiting integer, next_cursor text);
+comment on type public.review_page is 'A part of the queue of a reviewer.';
+comment on column public.review_page.items is 'What waits, oldest first.';
+comment on column public.review_page.waiting is 'How many memories wait that meet the filters; 1000 stands for 1000 or more.';
+comment on column public.review_page.next_cursor is 'Give it as cursor to read on; null: there are no more.';
+
+create function review.statements_of(memory public.packet_store)
+returns table (subject text, predicate text, object jsonb)
+language sql stable set search_path = ''
+begin atomic
+  select s.fact ->> 'subject', entities.normalise_name(s.fact ->> 'predicate'), s.fact -> 'object'
+  from (
+    select (memory).envelope as fact
+    union all
+    select f.fact from jsonb_path_query((memory).envelope, 'lax $.on_approval.arguments.extraction.facts[*]') as f (fact)
+  ) s
+  where jsonb_typeof(s.fact) = 'object' and jsonb_typeof(s.fact -> 'subject') = 'string'
+    and jsonb_typeof(s.fact -> 'predicate') = 'string' and s.fact -> 'object' is not null;
+end;
+comment on function review.statements_of is 'The facts that a memory will state once it counts: of kind fact its own, of an '
+  'extraction all of them.';
+
+create function review.contradictions_of(memory public.packet_store) returns public.review_contradiction[]
+language sql stable set search_path = ''
+return coalesce((
+  select array_agg(
+    row(f.fact_id, f.subject, f.predicate, f.object, s.object, f.confidence, f.source_packet, f.creator, f.is_from_admin)
+      ::public.review_contradiction order by f.subject, f.predicate, f.fact_id)
+  from review.statements_of(memory) s
+  join public.knowledge_facts f on f.tenant_id = (memory).tenant_id
+    and f.audience_id = packets.audience_id(
+      (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
+    and f.subject_normalized = entities.normalise_name(s.subject) and f.predicate = s.predicate
+  where f.is_single_valued and f.valid_to is null and f.retracted_at is null
+    and entities.normalise_name(f.object #>> '{}') <> entities.normalise_name(s.object #>> '{}')), '{}');
+comment on function review.contradictions_of is 'The facts with one value at a time that hold now, where a memory will state '
+  'another value once it counts.';
+
+create function review.duplicates_of(memory public.packet_store) returns public.review_duplicate[]
+language sql stable set search_path = ''
+return coalesce((
+  select array_agg(
+    row(p.packet_id, s.similarity, left(p.envelope ->> 'content', 2000), p.metadata ->> 'creator', p.metadata ->> 'source',
+      p.created_at)::public.review_duplicate order by s.similarity desc, p.packet_id)
+  from duplicates.find_similar((memory).envelope ->> 'content', (memory).scope, (memory).project_id, (memory).branch,
+    (memory).packet_type, (memory).org_id, (memory).user_id, (memory).packet_id) s
+  join public.packet_store p on p.packet_id = s.packet_id
+  where p.withheld_creator is null), '{}');
+comment on function review.duplicates_of is 'The memories that count, in the place and of the kind of this one, and say nearly '
+  'the same.';
+
+create function review.rejections_of(memory public.packet_store) returns public.review_rejection[]
+language sql stable set search_path = ''
+return coalesce((
+  select array_agg(
+    row(r.packet_id, r.reviewed_by, r.reviewed_at, r.review_reason)::public.review_rejection
+    order by r.reviewed_at desc, r.packet_id)
+  from (
+    select p.* from public.packet_store p
+    where p.review_state = 'rejected' and p.tenant_id = (memory).tenant_id and p.content_hash = (memory).content_hash
+      and p.packet_id <> (memory).packet_id
+    order by p.reviewed_at desc, p.packet_id limit 10) r), '{}');
+comment on function review.rejections_of is 'The memories of this text, of whatever creator, that were rejected and have not '
+  'expired.';
+
+create function review.to_item(memory public.packet_store) returns public.review_item
+language sql stable set search_path = ''
+return row(
+  (memory).packet_id, (memory).packet_type, (memory).title, left((memory).envelope ->> 'content', 8000),
+  length((memory).envelope ->> 'content') > 8000,
+  case when octet_length(((memory).envelope - 'content')::text) <= 16384 then (memory).envelope - 'content' end,
+  (memory).scope, (memory).project_id, (memory).branch, (memory).tags, (memory).metadata ->> 'creator',
+  (memory).metadata ->> 'source', (memory).metadata ->> 'agent', (memory).metadata ->> 'tool_name', (memory).speaker,
+  (memory)."timestamp", (memory).created_at, (memory).updated_at, review.duplicates_of(memory),
+  review.contradictions_of(memory), review.rejections_of(memory))::public.review_item;
+comment on function review.to_item is 'A memory as a reviewer sees it.';
+
+-- The ids of memories are in the order of their times of saving, so the cursor is the last id.
+create function public.review_queue(
+  k integer default 20, cursor text default null, scope text default null, project_id text default null,
+  creator text default null, kinds text[] default null) returns public.review_page
+language plpgsql volatile set search_path = '' as $$
+declare
+  me constant identity.identity := identity.require_admin();
+  after constant uuid := identity.uuid_of(identity.given_text(review_queue.cursor));
+  only_scope constant text := identity.given_text(review_queue.scope);
+  only_project constant text := nullif(identity.given_text(review_queue.project_id), '*');
+  only_creator constant text := identity.given_text(review_queue.creator);
+  only_kinds constant text[] := identity.given_list(review_queue.kinds);
+  found_ids uuid[];
+  page public.review_page;
+begin
+  if k is null or k not between 1 and 100 then
+    perform identity.raise_error('L9VAL', 'k: from 1 to 100', 'k');
+  elsif identity.given_text(review_queue.cursor) is not null and after is null then
+    perform identity.raise_error('L9VAL', 'cursor: must be the next_cursor of an earlier answer', 'cursor');
+  end if;
+  select count(*)::integer into page.waiting
+  from (
+    select from public.packet_store p
+    where p.tenant_id = me.tenant_id and p.review_state = 'pending' and p.part_of is null
+      and (only_scope is null or p.scope = only_scope) and (only_project is null or p.project_id = only_project)
+      and (only_creator is null or p.metadata ->> 'creator' = only_creator)
+      and (only_kinds is null or p.packet_type = any (only_kinds))
+    limit 1000) w;
+  found_ids := array(
+    select p.packet_id from public.packet_store p
+    where p.tenant_id = me.tenant_id and p.review_state = 'pending' and p.part_of is null
+      and (after is null or p.packet_id > after)
+      and (only_scope is null or p.scope = only_scope) and (only_project is null or p.project_id = only_project)
+      and (only_creator is null or p.metadata ->> 'creator' = only_creator)
+      and (only_kinds is null or p.packet_type = any (only_kinds))
+    order by p.packet_id limit k + 1);
+  if cardinality(found_ids) > k then
+    found_ids := found_ids[1:k];
+    page.next_cursor := found_ids[k];
+  end if;
+  page.items := array(
+    select review.to_item(p) from public.packet_store p where p.packet_id = any (found_ids) order by p.packet_id);
+  perform audit.audit_read('READ', jsonb_build_object('review_queue', true, 'ids', to_jsonb(found_ids)));
+  return page;
+end $$;
+comment on function public.review_queue is 'The memories that wait for a review and that the caller may read, oldest first, '
+  'each with who wrote it, near-duplicates, present facts that its approval would contradict, and rejections of the same text. '
+  'k: 1 to 100. cursor: next_cursor of the page before. For administrators. Writes an audit row. Errors: L9VAL, L9SCP, L9AUT.';
+
+grant execute on function review.statements_of, review.contradictions_of, review.duplicates_of, review.rejections_of,
+  review.to_item to l9_admin;
+grant execute on function public.review_queue to l9_agent, l9_admin;
+--! EndIncluded 320-review/060-review-queue.sql
+--! Included 330-health/010-health-types.sql
+-- What health() returns. Administrators read it in psql and over GraphQL; the console shows it.
+
+create type public.table_health as (table_name text, live_rows bigint, dead_rows bigint, table_bytes bigint, index_bytes bigint,
+  sequential_scans bigint, sequential_rows bigint, index_scans bigint, last_vacuum_at timestamptz, last_analyze_at timestamptz);
+comment on type public.table_health is 'Size and use of a table, with all of its partitions.';
+comment on column public.table_health.table_name is 'Schema and name.';
+comment on column public.table_health.live_rows is 'How many rows it has, as PostgreSQL estimates.';
+comment on column public.table_health.dead_rows is 'How many rows were deleted or replaced and take space until the next '
+  'vacuum, as PostgreSQL estimates.';
+comment on column public.table_health.table_bytes is 'Size without its indexes.';
+comment on column public.table_health.index_bytes is 'Size of its indexes.';
+comment on column public.table_health.sequential_scans is 'How often all of it was read, since the statistics were reset.';
+comment on column public.table_health.sequential_rows is 'How many rows were read by reading all of it.';
+comment on column public.table_health.index_scans is 'How often an index was used to read it, since the statistics were reset.';
+comment on column public.table_health.last_vacuum_at is 'When it, or one of its partitions, was last vacuumed. Null: never.';
+comment on column public.table_health.last_analyze_at is 'When its statistics for the planner were last computed. Null: never.';
+
+create type public.index_health as (index_name text, table_name text, bytes bigint, scans bigint, last_scan_at timestamptz,
+  is_unique boolean, is_valid boolean);
+comment on type public.index_health is 'Size and use of an index, with those of all partitions.';
+comment on column public.index_health.index_name is 'Schema and name.';
+comment on column public.index_health.table_name is 'Table that the index belongs to.';
+comment on column public.index_health.bytes is 'Size of the index.';
+comment on column public.index_health.scans is 'How often it was used, since the statistics were reset. A unique index also '
+  'serves by what it refuses.';
+comment on column public.index_health.last_scan_at is 'When it was last used. Null: never.';
+comment on column public.index_health.is_unique is 'Whether it refuses duplicates.';
+comment on column public.index_health.is_valid is 'False: its creation failed, so no query uses it.';
+
+create type public.job_health as (type text, runs integer, failed integer, running_since timestamptz, last_started_at timestamptz,
+  last_completed_at timestamptz, last_seconds double precision, last_failed_at timestamptz, last_error text);
+comment on type public.job_health is 'How the runs of a job ended, over the last seven days: the newest 10,000 rows of tasks '
+  'are counted.';
+comment on column public.job_health.type is 'The kind of work, such as embed_pending.';
+comment on column public.job_health.runs is 'How many runs there were.';
+comment on column public.job_health.failed is 'How many runs failed.';
+comment on column public.job_health.running_since is 'When the oldest run that has not ended was started. Null: none is '
+  'running.';
+comment on column public.job_health.last_started_at is 'When the newest run was started.';
+comment on column public.job_health.last_completed_at is 'When a run last completed.';
+comment on column public.job_health.last_seconds is 'How long the run took that completed last.';
+comment on column public.job_health.last_failed_at is 'When a run last failed.';
+comment on column public.job_health.last_error is 'The error of the run that failed last: its name.';
+
+create type public.health as (checked_at timestamptz, is_whole_server boolean, serving_model text, arriving_model text,
+  arriving_memories integer, arriving_remaining integer, embedding_waiting integer, embedding_failing integer,
+  embedding_error text, embedding_oldest_seconds double precision, extraction_waiting integer, extraction_given_up integer,
+  extraction_oldest_seconds double precision, last_sealed_at timestamptz, views_refreshed_at timestamptz,
+  unsealed_rows integer, unsealed_oldest_seconds double precision, accesses_waiting integer,
+  accesses_oldest_seconds double precision, database_bytes bigint, cache_hit_rate double precision,
+  tables public.table_health[], indexes public.index_health[], jobs public.job_health[]);
+comment on type public.health is 'How the database is: numbers and names, never contents.';
+comment on column public.health.checked_at is 'The time of these figures.';
+comment on column public.health.is_whole_server is 'True: the figures count every tenant. False: another tenant uses this '
+  'server too, so the figures count the caller''s tenant, and those that can''t be told apart by tenant are null or empty.';
+comment on column public.health.serving_model is 'The embedding model whose vectors searches compare. Null: none yet.';
+comment on column public.health.arriving_model is 'The embedding model that a change is under way to. Null: no change.';
+comment on column public.health.arriving_memories is 'How many memories that change has to embed.';
+comment on column public.health.arriving_remaining is 'How many memories that change has not embedded yet.';
+comment on column public.health.embedding_waiting is 'How many memories wait for their vectors, counted up to 100,000; '
+  'searches find them by words until then.';
+comment on column public.health.embedding_failing is 'How many memories that wait for their vectors failed before and are '
+  'tried again.';
+comment on column public.health.embedding_error is 'The most frequent error of memories that wait for their vectors: its name.';
+comment on column public.health.embedding_oldest_seconds is 'How long the first memory has been waiting for its vectors.';
+comment on column public.health.extraction_waiting is 'How many memories wait to be read by the chat model, counted up to '
+  '100,000.';
+comment on column public.health.extraction_given_up is 'How many memories the chat model could not read, after five attempts.';
+comment on column public.health.extraction_oldest_seconds is 'How long the first memory has been waiting for the chat model.';
+comment on column public.health.last_sealed_at is 'When the audit log was last sealed. Null: never.';
+comment on column public.health.views_refreshed_at is 'When the oldest of the materialized views was refreshed. Null: one '
+  'never was.';
+comment on column public.health.unsealed_rows is 'How many rows of the audit log are not sealed yet, counted up to 100,000.';
+comment on column public.health.unsealed_oldest_seconds is 'The age of the first row of the audit log that is not sealed.';
+comment on column public.health.accesses_waiting is 'How many accesses and votes do not count towards importance yet, counted '
+  'up to 100,000 of each.';
+comment on column public.health.accesses_oldest_seconds is 'The age of the first access or vote that does not count yet.';
+comment on column public.health.database_bytes is 'The size of the database.';
+comment on column public.health.cache_hit_rate is 'The share of blocks that were found in the page cache of PostgreSQL, 0 to '
+  '1. Null: nothing was read.';
+comment on column public.health.tables is 'The 30 largest tables, largest first. Empty while a table is locked.';
+comment on column public.health.indexes is 'The 40 largest indexes, largest first, after those that are not valid. Empty '
+  'while a table is locked.';
+comment on column public.health.jobs is 'Background jobs that keep a record of their runs, by name.';
+--! EndIncluded 330-health/010-health-types.sql
+--! Included 330-health/020-health.sql
+-- The figures of administrators about the database: one query for each part, and health(), which puts them together.
+
+create function health.sees_whole_server(admin administration.administrator) returns boolean
+language sql stable set search_path = ''
+return admin.is_operator or not exists (select from public.tenants t where t.tenant_id <> admin.target_tenant_id);
+comment on function health.sees_whole_server is 'True for operators, for the owner in psql, and for the admin of the only '
+  'tenant: figures of the whole server would tell others how much another tenant does.';
+
+create function health.max_counted() returns integer language sql immutable parallel safe set search_path = '' return 100000;
+comment on function health.max_counted is 'The number of rows of a queue up to which health() counts.';
+
+-- A tenant of null is every tenant, here and below.
+create function health.add_embeddings(figures public.health, tenant uuid) returns public.health
+language plpgsql stable set search_path = '' as $$
+begin
+  figures.serving_model := embeddings.serving_model();
+  select count(*), count(w.last_error), mode() within group (order by w.last_error),
+    coalesce(extract(epoch from clock_timestamp() - min(w.enqueued_at)), 0)
+  into figures.embedding_waiting, figures.embedding_failing, figures.embedding_error, figures.embedding_oldest_seconds
+  from (
+    select q.enqueued_at, q.last_error from embeddings.pending_embeddings q
+    where q.model = figures.serving_model and (tenant is null
+      or exists (select from public.packet_store p where p.packet_id = q.packet_id and p.tenant_id = tenant))
+    limit health.max_counted()
+  ) w;
+  select count(*) filter (where w.given_up_at is null), count(w.given_up_at),
+    coalesce(extract(epoch from clock_timestamp() - min(w.enqueued_at) filter (where w.given_up_at is null)), 0)
+  into figures.extraction_waiting, figures.extraction_given_up, figures.extraction_oldest_seconds
+  from (
+    select q.enqueued_at, q.given_up_at from extraction.pending_extractions q
+    where tenant is null
+      or exists (select from public.packet_store p where p.packet_id = q.packet_id and p.tenant_id = tenant)
+    limit health.max_counted()
+  ) w;
+  return figures;
+end $$;
+comment on function health.add_embeddings is 'Adds the model that serves, and what waits for it and for the chat model.';
+
+create function health.jobs(tenant uuid) returns public.job_health[]
+language sql stable set search_path = ''
+begin atomic
+  select coalesce(array_agg(
+    row(j.type, j.runs, j.failed, j.running_since, j.last_started_at, j.completed_at,
+      extract(epoch from j.completed_at - j.completed_start), j.failed_at, j.error)::public.job_health order by j.type), '{}')
+  from (
+    select t.type, count(*)::integer as runs, count(*) filter (where t.status = 'failed')::integer as failed,
+      min(t.started_at) filter (where t.status = 'running') as running_since, max(t.started_at) as last_started_at,
+      max(t.completed_at) filter (where t.status = 'completed') as completed_at,
+      (array_agg(t.started_at order by t.completed_at desc) filter (where t.status = 'completed'))[1] as completed_start,
+      max(t.completed_at) filter (where t.status = 'failed') as failed_at,
+      (array_agg(t.error order by t.completed_at desc) filter (where t.status = 'failed'))[1] as error
+    from (
+      select t.type, t.status, t.started_at, t.completed_at, t.error from public.tasks t
+      where (tenant is null or t.tenant_id = tenant) and t.created_at > now() - interval '7 days'
+      order by t.created_at desc limit 10000
+    ) t
+    group by t.type
+  ) j;
+end;
+comment on function health.jobs is 'How the runs of each job ended.';
+
+create function health.tables() returns public.table_health[]
+language sql stable set search_path = ''
+begin atomic
+  select array_agg(t.figures order by t.bytes desc)
+  from (
+    select z.table_bytes + z.index_bytes as bytes, row(z.table_name, u.live, u.dead, z.table_bytes, z.index_bytes, u.scans,
+      u.scanned, u.index_scans, u.vacuumed, u.analyzed)::public.table_health as figures
+    from administration.table_sizes() z
+    join (
+      select coalesce(pg_partition_root(s.relid), s.relid)::regclass::text as table_name, sum(s.n_live_tup)::bigint as live,
+        sum(s.n_dead_tup)::bigint as dead, sum(s.seq_scan)::bigint as scans, sum(s.seq_tup_read)::bigint as scanned,
+        coalesce(sum(s.idx_scan), 0)::bigint as index_scans, max(greatest(s.last_vacuum, s.last_autovacuum)) as vacuumed,
+        max(greatest(s.last_analyze, s.last_autoanalyze)) as analyzed
+      from pg_catalog.pg_stat_user_tables s group by 1
+    ) u on u.table_name = z.table_name
+    order by 1 desc limit 30
+  ) t;
+end;
+comment on function health.tables is 'Size and use of the largest tables.';
+
+create function health.indexes() returns public.index_health[]
+language sql stable set search_path = ''
+-- Reading the size of an index waits while another session holds an exclusive lock on it.
+set lock_timeout = '500ms'
+begin atomic
+  select array_agg(i.figures order by i.is_valid, i.bytes desc)
+  from (
+    select bool_and(x.indisvalid) as is_valid, sum(pg_relation_size(s.indexrelid))::bigint as bytes,
+      row(coalesce(pg_partition_root(s.indexrelid), s.indexrelid)::regclass::text,
+        min(coalesce(pg_partition_root(s.relid), s.relid)::regclass::text), sum(pg_relation_size(s.indexrelid))::bigint,
+        sum(s.idx_scan)::bigint, max(s.last_idx_scan), bool_or(x.indisunique), bool_and(x.indisvalid)
+      )::public.index_health as figures
+    from pg_catalog.pg_stat_user_indexes s
+    join pg_catalog.pg_index x on x.indexrelid = s.indexrelid
+    group by coalesce(pg_partition_root(s.indexrelid), s.indexrelid)
+    order by 1, 2 desc limit 40
+  ) i;
+end;
+comment on function health.indexes is 'Size and use of the largest indexes, and of all that are not valid.';
+
+create function health.add_server(figures public.health) returns public.health
+language plpgsql stable set search_path = '' as $$
+begin
+  select c.model, c.to_embed, c.remaining into figures.arriving_model, figures.arriving_memories, figures.arriving_remaining
+  from embeddings.embedding_change() c;
+  select b.unsealed, b.oldest_seconds into figures.unsealed_rows, figures.unsealed_oldest_seconds from audit.audit_backlog() b;
+  select b.waiting, b.oldest_seconds into figures.accesses_waiting, figures.accesses_oldest_seconds
+  from importance.access_backlog() b;
+  figures.database_bytes := pg_database_size(current_database());
+  select sum(r.from_cache)::double precision / nullif(sum(r.from_cache + r.from_disk), 0) into figures.cache_hit_rate
+  from administration.block_reads() r;
+  figures.tables := health.tables();
+  figures.indexes := health.indexes();
+  return figures;
+exception when lock_not_available then
+  return figures; -- The sizes are asked for last, so all else is there.
+end $$;
+comment on function health.add_server is 'Adds what tells about every tenant.';
+
+create function public.health() returns public.health
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  admin constant administration.administrator := administration.require_administrator(null);
+  figures public.health;
+begin
+  perform administration.require_whole_token(admin);
+  figures.checked_at := clock_timestamp();
+  figures.tables := '{}';
+  figures.indexes := '{}';
+  figures.is_whole_server := health.sees_whole_server(admin);
+  figures := health.add_embeddings(figures, case when not figures.is_whole_server then admin.target_tenant_id end);
+  figures.jobs := health.jobs(case when not figures.is_whole_server then admin.target_tenant_id end);
+  select s.sealed_at into figures.last_sealed_at from public.audit_seals s order by s.seal_id desc limit 1;
+  select case when bool_and(v.refreshed_at is not null) then min(v.refreshed_at) end into figures.views_refreshed_at
+  from public.memory_views_status() v;
+  return case when figures.is_whole_server then health.add_server(figures) else figures end;
+end $$;
+comment on function public.health is 'How the database is: queues, embedding model, sizes and use of tables and indexes, and '
+  'how jobs ended; numbers and names, never contents. For admins whose token covers all scopes and projects. Errors: L9SCP, '
+  'L9AUT. Definer: reads queues and statistics, for which callers have no grant.';
+grant execute on function public.health to l9_admin, l9_platform_admin;
+--! EndIncluded 330-health/020-health.sql
