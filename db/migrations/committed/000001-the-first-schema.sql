@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:75cec24dcfbab52414f6a0a2e80ce2908ca68360
+--! Hash: sha1:424c583d1346ce450b4a4226f72c74ec78f985a2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -29427,7 +29427,9 @@ begin
   perform memories.check_version(held, decide.expected_version);
   answer.status := decide.decision;
   answer.memory := held;
-  if held.review_state = decide.decision then
+  if held.review_state is null then
+    perform identity.raise_error('L9VAL', format('memory %s needs no review: it counts already', held.packet_id), 'packet_ids');
+  elsif held.review_state = decide.decision then
     return answer;
   end if;
   if decide.decision = 'approved' and held.withheld_creator is not null then
@@ -29850,15 +29852,10 @@ declare
 begin
   perform from public.packet_store p where p.packet_id = any (ids) order by p.packet_id for update;
   for item in
-    select i.id, i.place, p.review_state
-    from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
+    select i.id, i.place from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
     order by p.created_at, p.packet_id
   loop
     begin
-      if item.review_state is null
-        and exists (select from public.packet_store p where p.packet_id = item.id) then
-        perform identity.raise_error('L9VAL', format('memory %s needs no review: it counts already', item.id), 'packet_ids');
-      end if;
       answer := case
         when decision = 'undone'
           or decision = 'approved' and exists (select from review.merges m where m.packet_id = item.id) then review.undo(item.id)

@@ -77,7 +77,9 @@ begin
   perform memories.check_version(held, decide.expected_version);
   answer.status := decide.decision;
   answer.memory := held;
-  if held.review_state = decide.decision then
+  if held.review_state is null then
+    perform identity.raise_error('L9VAL', format('memory %s needs no review: it counts already', held.packet_id), 'packet_ids');
+  elsif held.review_state = decide.decision then
     return answer;
   end if;
   if decide.decision = 'approved' and held.withheld_creator is not null then

@@ -50,15 +50,10 @@ declare
 begin
   perform from public.packet_store p where p.packet_id = any (ids) order by p.packet_id for update;
   for item in
-    select i.id, i.place, p.review_state
-    from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
+    select i.id, i.place from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
     order by p.created_at, p.packet_id
   loop
     begin
-      if item.review_state is null
-        and exists (select from public.packet_store p where p.packet_id = item.id) then
-        perform identity.raise_error('L9VAL', format('memory %s needs no review: it counts already', item.id), 'packet_ids');
-      end if;
       answer := case
         when decision = 'undone'
           or decision = 'approved' and exists (select from review.merges m where m.packet_id = item.id) then review.undo(item.id)

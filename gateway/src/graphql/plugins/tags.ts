@@ -25,7 +25,8 @@ const tables: Record<string, Rules> = {
   packet_store: {
     tags: { name: 'memory' },
     searchable: 'scope project_id branch thread_id timestamp created_at updated_at',
-    hidden: 'access_count last_accessed contradiction_count words word_count',
+    // reviewState says what withheldCreator does.
+    hidden: 'access_count last_accessed contradiction_count withheld_creator words word_count',
     columns: {
       packet_type: { name: 'kind', ...searchable },
       // The computed values have these names: packet_store_importance_score() and similar functions.
@@ -35,6 +36,7 @@ const tables: Record<string, Rules> = {
   },
   packet_versions: {
     tags: { name: 'memory_version' },
+    hidden: 'withheld_creator',
     columns: {
       packet_type: { name: 'kind' },
       importance_score: { name: 'estimated_importance' },

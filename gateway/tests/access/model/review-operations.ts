@@ -45,7 +45,8 @@ export const reviewActs: Record<string, Act> = {
       const waiting = everything(run).filter((memory) => memory.review === 'pending' && model.mayChange(me, memory));
       const id = given.isWaiting && waiting.length > 0 ? pick(waiting, given.waiting).id : targetOf(turn, given.target);
       const memory = run.world.memories.get(id);
-      const decision: model.Decision = given.approves ? 'approved' : 'rejected';
+      // An approval that is taken back withdraws what was derived, which db/tests/review tests.
+      const decision: model.Decision = given.approves || memory?.review === 'approved' ? 'approved' : 'rejected';
       turn.asked = { decision, of: memory ?? id };
       const expected = model.decide(run.world, me, memory, decision);
       const answer = await statement(run.gateway, session, DECIDE, [id, decision]);

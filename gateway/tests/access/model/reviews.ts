@@ -51,8 +51,8 @@ export function decide(
   if (me?.role !== 'l9_admin') return refuse(...codes);
   if (!memory || !mayChange(me, memory)) return refuse('L9OWN');
   const nothing = { refused: null, into: undefined, commit() {} };
+  if (memory.review === null) return refuse('L9VAL');
   if (memory.review === decision) return nothing;
-  if (!isWithheld(memory)) return refuse('L9VAL');
   const next: Memory = { ...memory, review: decision, versions: [...memory.versions, stateOf(memory)] };
   const twin = twinOf(world, next);
   if (decision === 'approved' && twin && !twin.isExpired)
