@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:424c583d1346ce450b4a4226f72c74ec78f985a2
+--! Hash: sha1:554ee0d59f9287b4e5d4aa8866e4ca76063528a2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14684,7 +14684,9 @@ comment on function derived.is_source is 'True if the caller may derive from a m
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 
 -- A row stands here while an approved memory is made to state what waited with it, so that no other transaction ever sees one.
-create table derived.memories_being_approved (packet_id uuid primary key);
+create table derived.memories_being_approved (
+  packet_id uuid primary key references public.packet_store on delete cascade
+);
 call identity.describe('derived.memories_being_approved', 'The memories that were approved in this transaction and state now what
     waited for it: what they state is the word of their creator, not of the administrator who approved it.
   packet_id: The memory.');
@@ -30286,7 +30288,8 @@ begin
   end if;
   page.items := array(
     select review.to_item(p) from public.packet_store p where p.packet_id = any (found_ids) order by p.packet_id);
-  perform audit.audit_read('READ', jsonb_build_object('review_queue', true, 'ids', to_jsonb(found_ids)));
+  perform audit.audit_read('READ', jsonb_build_object('review_queue', true, 'ids', to_jsonb(found_ids)),
+    project_id => only_project, scope => only_scope);
   return page;
 end $$;
 comment on function public.review_queue is 'The memories that wait for a review and that the caller may read, oldest first, '

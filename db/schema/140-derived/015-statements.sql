@@ -1,7 +1,9 @@
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 
 -- A row stands here while an approved memory is made to state what waited with it, so that no other transaction ever sees one.
-create table derived.memories_being_approved (packet_id uuid primary key);
+create table derived.memories_being_approved (
+  packet_id uuid primary key references public.packet_store on delete cascade
+);
 call identity.describe('derived.memories_being_approved', 'The memories that were approved in this transaction and state now what
     waited for it: what they state is the word of their creator, not of the administrator who approved it.
   packet_id: The memory.');

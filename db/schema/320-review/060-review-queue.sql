@@ -179,7 +179,8 @@ begin
   end if;
   page.items := array(
     select review.to_item(p) from public.packet_store p where p.packet_id = any (found_ids) order by p.packet_id);
-  perform audit.audit_read('READ', jsonb_build_object('review_queue', true, 'ids', to_jsonb(found_ids)));
+  perform audit.audit_read('READ', jsonb_build_object('review_queue', true, 'ids', to_jsonb(found_ids)),
+    project_id => only_project, scope => only_scope);
   return page;
 end $$;
 comment on function public.review_queue is 'The memories that wait for a review and that the caller may read, oldest first, '

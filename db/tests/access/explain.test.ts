@@ -125,6 +125,7 @@ describe('explain_access', () => {
     );
     expect(verdicts).toStrictEqual({
       org_isolation: true,
+      review_visibility: true,
       scope_access: false,
       tenant_isolation: true,
       user_visibility: true,

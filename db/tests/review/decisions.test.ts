@@ -177,7 +177,7 @@ describe('a decision', () => {
       code: 'L9OWN',
     });
     const counting = await saveMemory(db, 'D', { content: text(), ...inGlobal });
-    expect(await errorOf(decide(db, counting, 'approved'))).toMatchObject({ code: 'L9VAL', column: 'review_state' });
+    expect(await errorOf(decide(db, counting, 'approved'))).toMatchObject({ code: 'L9VAL', column: 'packet_ids' });
     expect(await stateOf(db, id)).toBe('pending');
   });
 

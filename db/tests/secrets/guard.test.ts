@@ -58,6 +58,7 @@ const OTHER: Readonly<Record<string, string>> = {
   'graphile_migrate.migrations.filename': 'written by migrations',
   'importance.memory_access_log.access_context': 'the name of a function',
   'public.orgs.name': 'written by administrators',
+  'public.review_settings.rejected_again': 'refuse or hold',
   'public.scopes.description': 'written by administrators',
   'public.memory_kinds': 'rules that administrators write',
   'public.memory_kind_fields': 'rules that administrators write',
