@@ -33,6 +33,7 @@ const needed: Record<string, Record<string, unknown>> = {
   explainAccess: { caller: 'C' },
   estimateStorageCost: { bytes: 1000 },
   findSecrets: { content: 'nothing secret' },
+  memoryDays: { since: '2026-01-01T00:00:00Z' },
   memoryFind: { query: 'first' },
   recallLessons: { query: 'first' },
   searchMemory: { query: 'first' },

@@ -24,7 +24,7 @@ describe('the world model through the APIs', () => {
     ]);
     expect(isError, text).toBe(false);
     expect([result.status, result.version, result.entities]).toStrictEqual(['applied', 1, ['api']]);
-    expect(text).toBe('The world is at version 1: api.');
+    expect(text).toBe('The world is at version 1: "api".');
     await update('L', [{ entity_id: 'api', attributes: { port: 443 } }], { expected_version: 1 });
     const stale = await update('C', [{ entity_id: 'api', attributes: { port: 8080 } }], { expected_version: 1 });
     expect(stale.isError).toBe(true);
