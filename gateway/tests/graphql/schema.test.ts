@@ -92,9 +92,9 @@ describe('the GraphQL schema', () => {
 
   it('is small enough to take in', () => {
     const types = printed.match(/^(?:type|input|enum|interface|union|scalar) /gm)!;
-    expect(printed.split('\n').length).toBeLessThan(8_000);
-    expect(types.length).toBeLessThanOrEqual(280);
-    expect(fieldsOf('Query')!.length + fieldsOf('Mutation')!.length).toBeLessThanOrEqual(90);
+    expect(printed.split('\n').length).toBeLessThan(8_300);
+    expect(types.length).toBeLessThanOrEqual(310);
+    expect(fieldsOf('Query')!.length + fieldsOf('Mutation')!.length).toBeLessThanOrEqual(96);
   });
 
   it('says first where to start', () => {
