@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:554ee0d59f9287b4e5d4aa8866e4ca76063528a2
+--! Hash: sha1:7498fbbc13d017649ff797f3616b5048a3c28600
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8316,8 +8316,8 @@ begin
       'save a memory of your own beside it', packet_id, holder), 'packet_id');
   end if;
 end $$;
-comment on function packets.raise_if_held is 'Raises L9OWN if the caller''s memory has an administrator''s text by now, and L9IMM '
-  'if it was rejected.';
+comment on function packets.raise_if_held is 'Raises L9OWN if the caller''s memory has an administrator''s text by now, and '
+  'L9IMM if it was rejected.';
 
 create function packets.find_same(draft public.packet_store, hash bytea, is_withheld boolean default false)
 returns setof public.packet_store
@@ -8340,8 +8340,8 @@ begin atomic
       or packets.is_withheld((find_same.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
   order by p.withheld_creator nulls first;
 end;
-comment on function packets.find_same is 'The memory that the unique index would not let the caller save again. For a draft that is '
-  'pending, one that counts comes first, then its own pending or rejected one, which alone is asked for by is_withheld.';
+comment on function packets.find_same is 'The memory that the unique index would not let the caller save again. For a draft that '
+  'is pending, one that counts comes first, then its own pending or rejected one, which alone is asked for by is_withheld.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$
@@ -8783,8 +8783,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function packets.tg_packet_store__move_parts is 'Moves a memory''s parts to its new scope, project, branch and ttl, and '
-  'decides about them as about the whole.';
+comment on function packets.tg_packet_store__move_parts is 'Moves a memory''s parts to its new scope, project, branch and ttl, '
+  'and decides about them as about the whole.';
 
 create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope, review_state on public.packet_store
   for each row when (
@@ -26239,7 +26239,7 @@ with policies as (
       and pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'delete')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'update')), false)
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'delete')), false) as may_change,
-    coalesce(bool_or(not p.is_permissive and p.command in ('all', 'update', 'delete') and p.qual ~ 'current_creator\('), false)
+    coalesce(bool_or(not p.is_permissive and p.command in ('all', 'update', 'delete') and p.qual ~ '''creator''.*current_creator\('), false)
       as changes_own_only,
     exists (
       select from pg_catalog.pg_proc f

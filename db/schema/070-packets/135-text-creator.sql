@@ -65,8 +65,8 @@ begin
       'save a memory of your own beside it', packet_id, holder), 'packet_id');
   end if;
 end $$;
-comment on function packets.raise_if_held is 'Raises L9OWN if the caller''s memory has an administrator''s text by now, and L9IMM '
-  'if it was rejected.';
+comment on function packets.raise_if_held is 'Raises L9OWN if the caller''s memory has an administrator''s text by now, and '
+  'L9IMM if it was rejected.';
 
 create function packets.find_same(draft public.packet_store, hash bytea, is_withheld boolean default false)
 returns setof public.packet_store
@@ -89,8 +89,8 @@ begin atomic
       or packets.is_withheld((find_same.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
   order by p.withheld_creator nulls first;
 end;
-comment on function packets.find_same is 'The memory that the unique index would not let the caller save again. For a draft that is '
-  'pending, one that counts comes first, then its own pending or rejected one, which alone is asked for by is_withheld.';
+comment on function packets.find_same is 'The memory that the unique index would not let the caller save again. For a draft that '
+  'is pending, one that counts comes first, then its own pending or rejected one, which alone is asked for by is_withheld.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
 language plpgsql volatile set search_path = '' as $$

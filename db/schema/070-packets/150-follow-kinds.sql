@@ -88,8 +88,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function packets.tg_packet_store__move_parts is 'Moves a memory''s parts to its new scope, project, branch and ttl, and '
-  'decides about them as about the whole.';
+comment on function packets.tg_packet_store__move_parts is 'Moves a memory''s parts to its new scope, project, branch and ttl, '
+  'and decides about them as about the whole.';
 
 create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope, review_state on public.packet_store
   for each row when (

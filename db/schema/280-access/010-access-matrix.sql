@@ -29,8 +29,8 @@ with policies as (
       and pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'delete')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'update')), false)
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'delete')), false) as may_change,
-    coalesce(bool_or(not p.is_permissive and p.command in ('all', 'update', 'delete') and p.qual ~ 'current_creator\('), false)
-      as changes_own_only,
+    coalesce(bool_or(not p.is_permissive and p.command in ('all', 'update', 'delete')
+      and p.qual ~ '''creator''.*current_creator\('), false) as changes_own_only,
     exists (
       select from pg_catalog.pg_proc f
       where f.pronamespace = 'public'::regnamespace and f.proname = 'delete_expired_memories'

@@ -30,7 +30,7 @@ describe('reflect and recall_lessons', () => {
     expect(result.searched.vectors).toBe('used');
     expect(result.lessons[0].reflection_id).toBe(told.result.reflection.reflection_id);
     expect(result.lessons[0].times_seen).toBe(1);
-    expect(text).toMatch(/1\. failure, high, confidence 0\.70: Database migrations .*\(The release of March/);
+    expect(text).toMatch(/1\. failure, high, confidence 0\.70: "Database migrations .*\("The release of March/);
 
     const again = await gateway.tool('C', 'reflect', {
       content: 'Database migrations have to run before the new containers start, or the first requests will fail',

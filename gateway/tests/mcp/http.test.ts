@@ -16,15 +16,15 @@ describe('MCP over HTTP', () => {
     });
 
   it('lists every operation as a tool with schemas, and says by its hints what it may do', async () => {
-    const { tools } = await (await gateway.mcp('C', 'all')).listTools();
+    const { tools } = await (await gateway.mcp('L', 'all')).listTools();
     const hints = tools.map(({ name, annotations: { readOnlyHint = false, destructiveHint = false } = {} }) => [
       name,
       readOnlyHint,
       destructiveHint,
     ]);
     // The verb says what a caller may expect of it.
-    const reads = /^(get|search|find|explore|recall|estimate|query|retrieve)_|^memory_find$/;
-    const replacesOrRemoves = /^(update|delete|summarize)/;
+    const reads = /^(get|search|find|explore|recall|estimate|query|retrieve)_|^(memory_find|review_queue)$/;
+    const replacesOrRemoves = /^(update|delete|summarize|reject|merge|undo)/;
     expect(hints).toStrictEqual(operations.map(({ name }) => [name, reads.test(name), replacesOrRemoves.test(name)]));
     expect(hints.length).toBeGreaterThanOrEqual(16);
     for (const tool of tools) {
