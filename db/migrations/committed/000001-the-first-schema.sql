@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:927841dbe41c2e80a8042e02592b9406d2c1b278
+--! Hash: sha1:b8e4be51dfe46a90648736ed9bdba126922bf824
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21290,10 +21290,10 @@ begin
     project_id => identity.given_text(preview_search.project_id), query => preview_search.query);
   return result;
 end $$;
-comment on function public.preview_search is 'What search_memory would find if set_search_settings had set these weights (its '
-  'arguments by name, without languages; those left out stay as they are). Nothing is changed: settings, access log and '
-  'importance stay, so no access_id takes feedback. The vector is compared as it is: common_word_share changes nothing. For admins '
-  'whose token covers all scopes and projects. retry_for: see searched.retry. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT.';
+comment on function public.preview_search is 'What search_memory finds if set_search_settings sets weights (its arguments by '
+  'name, without languages), while settings, access log and importance stay as they are. The vector is compared as given: '
+  'common_word_share changes nothing. For admins whose token covers all scopes and projects. retry_for: see searched.retry. '
+  'Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function search.read_weights to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function public.preview_search to l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/225-preview-search.sql
