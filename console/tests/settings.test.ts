@@ -106,21 +106,36 @@ describeInBrowser('the page Settings', () => {
     await page.getByText('Nothing needs a review').waitFor();
   });
 
-  it('compares weights on a query, leaves them as they were, and keeps them when told so', async () => {
-    const weights = async () =>
-      (await own.gateway.query('L', '{ admin { searchSettings { lexicalWeight semanticWeight } } }')).admin
-        .searchSettings[0];
+  it('compares weights on a query without setting them, and keeps them when told so', async () => {
+    const rows = () => own.gateway.asSuperuser('select to_jsonb(s) as row from public.search_settings s');
+    const audited = () =>
+      own.gateway.asSuperuser(
+        "select operation from public.audit_log where table_name = 'search_settings' and operation <> 'READ'",
+      );
+    const accesses = () => own.gateway.asSuperuser('select access_id from importance.memory_access_log');
+    const weight = async () =>
+      (await own.gateway.query('L', '{ admin { searchSettings { lexicalWeight } } }')).admin.searchSettings[0]
+        .lexicalWeight;
+    const before = [await rows(), await audited(), await accesses()];
+    expect(before[0]).toEqual([]);
     const { page } = await open('ranking');
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/graphql')) sent.push(request.postData() ?? '');
+    });
     await page.getByRole('slider', { name: 'Words' }).fill('0.9');
     await page.getByLabel('Try it on a query').fill('harbour lights');
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('region', { name: 'Changed: harbour lights' }).getByText('every evening').waitFor();
     await page.getByRole('region', { name: 'Now: harbour lights' }).getByText('every evening').waitFor();
     expect(await seriousViolations(page)).toEqual([]);
-    expect((await weights()).lexicalWeight).toBeCloseTo(0.4);
+    // No row of settings was written and then taken back, either: that would have left audit rows.
+    expect(sent.filter((body) => body.includes('mutation'))).toEqual([]);
+    expect(sent.filter((body) => body.includes('"lexical_weight":0.9'))).toHaveLength(1);
+    expect([await rows(), await audited(), await accesses()]).toEqual(before);
     await page.getByRole('button', { name: 'Keep' }).click();
     await page.getByText('These weights hold').waitFor();
-    expect((await weights()).lexicalWeight).toBeCloseTo(0.9);
+    expect(await weight()).toBeCloseTo(0.9);
   });
 
   it('changes what a save does with a secret, and adds a pattern', async () => {

@@ -15,6 +15,7 @@ import { memoryFind } from './memory-find.ts';
 import { memoryStore } from './memory-store.ts';
 import { mergeMemories } from './merge-memories.ts';
 import type { AnyOperation } from './operation.ts';
+import { previewSearch } from './preview-search.ts';
 import { queryCascadeMemories } from './query-cascade-memories.ts';
 import { recallLessons } from './recall-lessons.ts';
 import { recordFeedback } from './record-feedback.ts';
@@ -43,6 +44,7 @@ export const operations: readonly AnyOperation[] = [
   updateMemory,
   deleteMemory,
   getMemoryStats,
+  previewSearch,
   deleteExpiredMemories,
   assertFact,
   findFacts,

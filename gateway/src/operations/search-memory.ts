@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { z } from 'zod';
 import { isBlank } from '../input/text.ts';
 import {
@@ -74,6 +75,12 @@ interface Found {
   searched: z.output<typeof searched>;
 }
 
+/** Calls one of the SQL functions that answer as search_memory does. */
+export async function callForHits(client: pg.ClientBase, name: string, input: Record<string, unknown>) {
+  const { hits, searched } = await call<Found>(client, 'to_jsonb(r.hits) as hits, r.searched', name, input);
+  return { hits: hits.map(withStanding), searched };
+}
+
 export const searchMemory = defineOperation({
   name: 'search_memory',
   title: 'Search memories',
@@ -134,15 +141,12 @@ export const searchMemory = defineOperation({
   prepare: async ({ mode, query, project_id }, embedding) =>
     mode === 'lexical' || mode === 'graph' || isBlank(query) ? null : embedding.query(query!, project_id),
   retry: retryOf,
-  run: async (client, input, embedded: EmbeddedText | null, retries) => {
-    const { hits, searched: covered } = await call<Found>(
-      client,
-      'to_jsonb(r.hits) as hits, r.searched',
-      'search_memory',
-      { ...input, ...vectorParameters('query_vector', embedded), retry_for: retries },
-    );
-    return { hits: hits.map(withStanding), searched: covered };
-  },
+  run: (client, input, embedded: EmbeddedText | null, retries) =>
+    callForHits(client, 'search_memory', {
+      ...input,
+      ...vectorParameters('query_vector', embedded),
+      retry_for: retries,
+    }),
   recalls: ({ hits }) => hits.length > 0,
   summarize: ({ hits, searched }, reader) => {
     const where = `searched ${searched.scopes.join(', ') || 'no scope'} by ${searched.mode}`;

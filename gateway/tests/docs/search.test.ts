@@ -27,7 +27,7 @@ describe('docs/explanation/search.md', () => {
     });
 
   it('contains SQL that runs', async () => {
-    expect(blocks).toHaveLength(5);
+    expect(blocks).toHaveLength(6);
     const [hits, recent, past] = await run(blocks[0]!);
     expect(String(hits![0]!.snippet)).toMatch(/\*\*Releases\*\*/);
     expect(hits![0]!.found_by as string[]).toContain('lexical content');
@@ -40,7 +40,9 @@ describe('docs/explanation/search.md', () => {
     expect(said!.map(({ speaker }) => speaker)).toStrictEqual(['Ann', 'Ann']);
     const [settings] = await run(blocks[3]!);
     expect(settings![0]!.half_life_days).toStrictEqual({ default: 180, decision: 365 });
-    const [, german] = await run(blocks[4]!);
+    const [previewed] = await run(blocks[4]!);
+    expect(previewed![0]!.content).toBe('Releases go out on Tuesdays.');
+    const [, german] = await run(blocks[5]!);
     expect(german![0]!.status).toBe('inserted');
   });
 

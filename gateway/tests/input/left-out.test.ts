@@ -32,6 +32,7 @@ describe('an empty value', () => {
     update_memory: { content: 'Ann: the kiln is lit at seven.', importance: 0.4 },
     delete_memory: {},
     get_memory_stats: {},
+    preview_search: { query: 'kiln' },
     delete_expired_memories: {},
     assert_fact: { subject: 'kiln', predicate: 'burns', object: 'wood' },
     find_facts: { subject: 'kiln' },

@@ -23,7 +23,7 @@ describe('MCP over HTTP', () => {
       destructiveHint,
     ]);
     // The verb says what a caller may expect of it.
-    const reads = /^(get|search|find|explore|recall|estimate|query|retrieve)_|^(memory_find|review_queue)$/;
+    const reads = /^(get|search|preview|find|explore|recall|estimate|query|retrieve)_|^(memory_find|review_queue)$/;
     const replacesOrRemoves = /^(update|delete|summarize|reject|merge|undo)/;
     expect(hints).toStrictEqual(operations.map(({ name }) => [name, reads.test(name), replacesOrRemoves.test(name)]));
     expect(hints.length).toBeGreaterThanOrEqual(16);

@@ -188,8 +188,8 @@ export const setWeights = graphql(`
   }
 `);
 export const previewQuery = graphql(`
-  query Preview($query: String!) {
-    searchMemory(query: $query, k: 10, projectId: "*") { hits { packetId snippet content kind scope score } }
+  query Preview($query: String!, $weights: JSON) {
+    previewSearch(query: $query, weights: $weights, k: 10, projectId: "*") { hits { packetId snippet content kind scope score } }
   }
 `);
-export type Hit = NonNullable<ResultOf<typeof previewQuery>['searchMemory']>['hits'][number];
+export type Hit = NonNullable<ResultOf<typeof previewQuery>['previewSearch']>['hits'][number];

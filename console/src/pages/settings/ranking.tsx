@@ -12,7 +12,7 @@ import { useMe } from '../../lib/me.ts';
 import { Compared, type Tried } from './compared.tsx';
 import { previewQuery, setWeights, weightsQuery } from './query.ts';
 import { Section } from './section.tsx';
-import { DEFAULTS, NAMES, WEIGHTS, type Weights } from './weights.ts';
+import { changedWeights, DEFAULTS, NAMES, WEIGHTS, type Weights } from './weights.ts';
 
 export function Ranking() {
   const weights = useData(weightsQuery, {});
@@ -44,16 +44,12 @@ function Desk({ kept, onKept }: { kept: Weights; onKept: () => void }) {
   const [isBusy, setBusy] = useState(false);
   const isChanged = NAMES.some((name) => draft[name] !== kept[name]);
 
-  const set = async (weights: Weights) => {
-    const { error } = await client.mutation(setWeights, weights).toPromise();
-    if (error) throw error;
-  };
-  const search = async (text: string) => {
+  const search = async (weights: Record<string, number>) => {
     const { data, error } = await client
-      .query(previewQuery, { query: text }, { requestPolicy: 'network-only' })
+      .query(previewQuery, { query, weights }, { requestPolicy: 'network-only' })
       .toPromise();
     if (error) throw error;
-    return data?.searchMemory?.hits ?? [];
+    return data?.previewSearch?.hits ?? [];
   };
   const run = async (work: () => Promise<void>) => {
     setBusy(true);
@@ -61,21 +57,16 @@ function Desk({ kept, onKept }: { kept: Weights; onKept: () => void }) {
     await work().catch((error) => setProblem(explain(error).text));
     setBusy(false);
   };
-  /** The weights are set for the time of one search, and set back whatever happens. */
   const tryOut = () =>
     run(async () => {
-      const before = await search(query);
-      if (!isChanged) return setTried({ query, before, after: before });
-      try {
-        await set(draft);
-        setTried({ query, before, after: await search(query) });
-      } finally {
-        await set(kept);
-      }
+      const before = await search({});
+      const after = isChanged ? await search(changedWeights(draft, kept)) : before;
+      setTried({ query, before, after });
     });
   const keep = () =>
     run(async () => {
-      await set(draft);
+      const { error } = await client.mutation(setWeights, draft).toPromise();
+      if (error) throw error;
       toast('These weights hold from the next search on');
       onKept();
     });

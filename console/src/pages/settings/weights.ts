@@ -28,6 +28,12 @@ export const DEFAULTS: Weights = {
 
 export const NAMES = Object.keys(DEFAULTS) as (keyof Weights)[];
 
+const columnOf = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Those weights that differ, as preview_search names them. */
+export const changedWeights = (draft: Weights, kept: Weights): Record<string, number> =>
+  Object.fromEntries(NAMES.filter((name) => draft[name] !== kept[name]).map((name) => [columnOf(name), draft[name]]));
+
 export const WEIGHTS: readonly { name: keyof Weights; title: string; about: string; max: number }[] = [
   { name: 'lexicalWeight', title: 'Words', about: 'Beside meaning: how much the words of the query count.', max: 1 },
   { name: 'semanticWeight', title: 'Meaning', about: 'Beside words: how much nearness in meaning counts.', max: 1 },
