@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7498fbbc13d017649ff797f3616b5048a3c28600
+--! Hash: sha1:42b9184e3b8a835938cccdba5af8f213f01db008
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21221,6 +21221,84 @@ comment on function public.search_memory is 'Finds memories that the caller may 
   'retry_for: see searched.retry. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/220-search-memory.sql
+--! Included 220-search/225-preview-search.sql
+-- The operation preview_search: what search_memory would answer with other weights. The console's page of settings calls it, so
+-- that administrators try weights without changing anybody's searches.
+create function search.read_weights(weights jsonb) returns public.search_settings
+language plpgsql stable set search_path = '' as $$
+declare
+  names constant text[] := array(
+    select n.name from jsonb_object_keys(to_jsonb(search.default_settings())) as n (name)
+    where n.name not in ('tenant_id', 'languages', 'updated_at'));
+  name text;
+begin
+  if jsonb_typeof(weights) <> 'object' then
+    perform identity.raise_error('L9VAL', 'weights: must be an object that maps names of weights to values');
+  elsif octet_length(weights::text) > 16384 then
+    perform identity.raise_error('L9LIM', 'weights: must be at most 16384 bytes');
+  elsif not array(select jsonb_object_keys(weights)) <@ names then
+    perform identity.raise_error('L9VAL', format('weights: each must be one of %s', array_to_string(names, ', ')));
+  end if;
+  foreach name in array names loop
+    begin
+      perform jsonb_populate_record(null::public.search_settings, jsonb_build_object(name, weights -> name));
+    exception when data_exception then
+      perform identity.raise_error('L9VAL', format('%s: must be %s', name,
+        case name when 'uses_chunks' then 'true or false' else 'a number from 0 to 1' end));
+    end;
+  end loop;
+  return jsonb_populate_record(null::public.search_settings, weights);
+end $$;
+comment on function search.read_weights is 'The settings that weights names; null for the others. L9VAL names what is wrong.';
+
+-- The weights are set and the search runs as always, in a block that always ends with an error: that takes back the settings, the
+-- access log and the audit rows. No other transaction has seen them by then.
+create function public.preview_search(
+  query text, weights jsonb default '{}', k integer default 10, project_id text default null,
+  query_vector extensions.vector default null, model text default null, retry_for text[] default '{}')
+returns public.search_result
+language plpgsql volatile set search_path = '' as $$
+declare
+  started_at constant timestamptz := clock_timestamp();
+  given constant jsonb := jsonb_strip_nulls(coalesce(preview_search.weights, '{}'));
+  tried constant public.search_settings := search.read_weights(given);
+  result public.search_result;
+begin
+  begin
+    perform public.set_search_settings(
+      tried.lexical_weight, tried.semantic_weight, tried.context_weight, tried.uses_chunks, tried.chunk_weight,
+      tried.thread_weight, tried.next_weight, tried.speaker_boost, tried.common_word_share, tried.min_relevance,
+      tried.recency_boost, tried.importance_boost, tried.half_life_days);
+    result := public.search_memory(
+      preview_search.query, preview_search.k, project_id => preview_search.project_id,
+      query_vector => preview_search.query_vector, model => preview_search.model, retry_for => preview_search.retry_for);
+    raise exception using errcode = 'TRIED';
+  exception when sqlstate 'TRIED' then
+    null;
+  end;
+  if result.searched ? 'retry' then
+    return result;
+  end if;
+  -- The policies audit what operators read, and these rows were taken back, too.
+  if identity.current_role_name() = 'l9_platform_admin' then
+    perform identity.allow_and_audit_operator_read('packet_store');
+  end if;
+  perform audit.audit_read('SEARCH', jsonb_build_object(
+      'preview', true, 'weights', given, 'ids', array(select h.packet_id from unnest(result.hits) as h),
+      'query_sha256', encode(sha256(convert_to(preview_search.query, 'UTF8')), 'hex'),
+      'duration_ms', round(extract(epoch from clock_timestamp() - started_at) * 1000, 2))
+    || (select jsonb_object_agg(s.key, s.value) from jsonb_each(result.searched) as s
+      where s.key in ('mode', 'requested_mode', 'k', 'threshold', 'min_relevance', 'filters', 'scopes')),
+    project_id => identity.given_text(preview_search.project_id), query => preview_search.query);
+  return result;
+end $$;
+comment on function public.preview_search is 'What search_memory finds if set_search_settings sets weights (its arguments by '
+  'name, without languages), while settings, access log and importance stay as they are. The vector is compared as given: '
+  'common_word_share changes nothing. For admins whose token covers all scopes and projects. retry_for: see searched.retry. '
+  'Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function search.read_weights to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.preview_search to l9_admin, l9_platform_admin;
+--! EndIncluded 220-search/225-preview-search.sql
 --! Included 220-search/230-find-where.sql
 -- Memories by conditions on their fields, for lists. The gateway calls find_where() for the argument where of GraphQL
 -- connections.
@@ -26239,8 +26317,8 @@ with policies as (
       and pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'delete')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'update')), false)
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'delete')), false) as may_change,
-    coalesce(bool_or(not p.is_permissive and p.command in ('all', 'update', 'delete') and p.qual ~ '''creator''.*current_creator\('), false)
-      as changes_own_only,
+    coalesce(bool_or(not p.is_permissive and p.command in ('all', 'update', 'delete')
+      and p.qual ~ '''creator''.*current_creator\('), false) as changes_own_only,
     exists (
       select from pg_catalog.pg_proc f
       where f.pronamespace = 'public'::regnamespace and f.proname = 'delete_expired_memories'
