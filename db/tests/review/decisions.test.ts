@@ -19,7 +19,7 @@ describe('a decision', () => {
     await setRule(db, { needs_review: true, caller: 'C', scope: 'global' });
   });
 
-  it('to approve makes a memory count for everybody, and keeps who decided, when and why', async () => {
+  it('makes an approved memory count for everybody, and keeps who decided, when and why', async () => {
     const id = await pending({ content: 'The heron eats frogs at dusk' });
     const decided = await decide(db, id, 'approved', ' Seen twice. ');
     expect(decided).toMatchObject({
@@ -39,7 +39,7 @@ describe('a decision', () => {
     });
   });
 
-  it('to approve derives what a memory that is saved derives', async () => {
+  it('derives from an approved memory what a saved one derives', async () => {
     await db.sql('L', "select public.register_field_index('status')");
     const parent = await saveMemory(db, 'L', { content: text(), ...inGlobal });
     const id = await pending({ kind: 'event', envelope: { event_type: 'seen', status: 'open' }, parent_ids: [parent] });
@@ -55,7 +55,7 @@ describe('a decision', () => {
     expect(await derived()).toStrictEqual([1, 1, 1, 1]);
   });
 
-  it('to approve states what waited with a memory as the word of its creator', async () => {
+  it('states what waited with an approved memory as the word of its creator', async () => {
     const [fact] = await db.sql(
       'C',
       `select fact_id, source_packet from public.assert_fact('heron', 'eats', '"frogs"', 0.6, scope => 'global',
@@ -114,7 +114,7 @@ describe('a decision', () => {
     expect(await count('derived.memories_being_approved')).toBe(0);
   });
 
-  it('to approve merges into the memory that counts already', async () => {
+  it('merges what it approves into the memory that counts already', async () => {
     const id = await pending({ content: 'The heron is grey', tags: ['colour'] });
     const counting = await saveMemory(db, 'D', { content: 'the heron is  grey', ...inGlobal, tags: ['bird'] });
     expect(await decide(db, id, 'approved')).toMatchObject({
@@ -212,7 +212,7 @@ describe('a decision', () => {
     expect(JSON.stringify(past.hits)).not.toContain('pink');
   });
 
-  it('to reject keeps the memory for 30 days, then cleanup takes it', async () => {
+  it('keeps a rejected memory for 30 days, then cleanup takes it', async () => {
     const id = await pending();
     const { ttl, reviewed_at } = await decide(db, id, 'rejected', 'No.');
     expect(ttl - reviewed_at).toBe(30 * 24 * 3600 * 1000);
@@ -236,7 +236,7 @@ describe('a decision', () => {
     expect(await storedMemories(db, [id])).toStrictEqual([]);
   });
 
-  it('to reject refuses the same text again, or holds it, without asking a second time', async () => {
+  it('refuses a rejected text that is saved again, or holds it, without asking a second time', async () => {
     const content = 'The heron stole my lunch';
     const id = await pending({ content });
     const { ttl } = await decide(db, id, 'rejected', 'Herons do not steal.');

@@ -4,14 +4,14 @@ import { call } from '../../src/operations/operation.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe('calls of operations', () => {
+describe('the call of an operation', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: standIn });
   });
   afterAll(() => gateway.close());
 
-  it('are parsed once for a connection, and answer each with its own arguments', async () => {
+  it('is parsed once for a connection, and answers with its own arguments', async () => {
     const kept = await inTransaction(gateway.instance.database.pool, claimsOf('C'), async (client) => {
       for (const content of ['The first of two notes.', 'The second of two notes.']) {
         const saved = await call<{ content: string }>(

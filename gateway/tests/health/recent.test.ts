@@ -1,6 +1,6 @@
 import { createRecent } from '../../src/metrics/recent.ts';
 
-describe('what a process remembers of the last hour', () => {
+describe('the record of the last hour', () => {
   const start = Date.parse('2026-01-01T12:00:00Z');
   let time = start;
   const recent = createRecent(() => time);
