@@ -28,9 +28,11 @@ try {
     await page.addInitScript(`sessionStorage.setItem('l9-memory.secret', ${JSON.stringify(gateway.apiKey(as))})`);
     await page.goto(`/console${path}`);
     await page.locator('main h1').waitFor();
-    await prepare?.(page);
+    await prepare?.(page, gateway);
     await page.waitForLoadState('networkidle');
     await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
+    // From the last: each that goes moves those after it.
+    for (const dismiss of (await page.getByRole('button', { name: 'Dismiss' }).all()).reverse()) await dismiss.click();
     await page.screenshot({ path: join(folder, `${name}.png`) });
     await context.close();
     process.stdout.write(`${name}.png\n`);

@@ -93,8 +93,8 @@ describeInBrowser('the page Settings', () => {
 
     await page.getByRole('tab', { name: 'Review' }).click();
     await page.getByRole('button', { name: 'New rule' }).click();
-    await page.getByRole('dialog').getByLabel('Caller').fill('C');
-    await page.getByRole('dialog').getByLabel('Scope').fill('global');
+    await page.getByRole('dialog').getByLabel('Caller').selectOption('C');
+    await page.getByRole('dialog').getByLabel('Scope').selectOption('global');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await row(page, 'Rules of review', 'what C saves in global').getByText('waits for a review').waitFor();
     const saved = await own.gateway.query(

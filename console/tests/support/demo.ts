@@ -5,6 +5,13 @@ const SAVE = `mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { 
 const STORE = `mutation ($items: [MemoryStoreItem!]!) { memoryStore(input: { items: $items }) { stored { memory { packetId } } errors { message } } }`;
 const UPDATE = `mutation ($input: UpdateMemoryInput!) { updateMemory(input: $input) { memory { packetId } } }`;
 
+const RELATE = `mutation ($input: RelateInput!) { relate(input: $input) { clientMutationId } }`;
+const ASSERT = `mutation ($input: AssertFactInput!) { assertFact(input: $input) { clientMutationId } }`;
+const SINGLE_VALUED = `mutation { admin {
+  first: registerPredicate(predicate: "attempts at most", isSingleValued: true) { predicate }
+  second: registerPredicate(predicate: "longest delay", isSingleValued: true) { predicate }
+} }`;
+
 type Fields = Record<string, unknown>;
 
 const notes: readonly [caller: string, daysAgo: number, content: string, fields?: Fields][] = [
@@ -114,6 +121,26 @@ const items = [
   { kind: 'todo', projectId: 'shop', data: { text: 'Delete the old ledger tables after March', status: 'blocked' } },
 ];
 
+/** Each rests on the note of this number. */
+const relations: readonly [source: string, type: string, target: string, note: number][] = [
+  ['payment worker', 'owned_by', 'Ben', 8],
+  ['ledger', 'owned_by', 'Anna', 8],
+  ['payment worker', 'writes_to', 'ledger', 3],
+  ['billing', 'moves_to', 'ledger', 3],
+  ['payment worker', 'pages', 'Ben', 5],
+  ['search index', 'waits_for', 'job queue', 7],
+  ['payment worker', 'retries_in', 'job queue', 7],
+];
+
+/** Of the payment worker. */
+const facts: readonly [predicate: string, object: unknown, daysAgo: number, note: number][] = [
+  ['attempts at most', 20, 60, 7],
+  ['attempts at most', 8, 27, 5],
+  ['longest delay', '10 minutes', 50, 7],
+  ['longest delay', '5 minutes', 27, 5],
+  ['owned by', 'Ben', 45, 8],
+];
+
 const daysBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
 /** Memories that pictures are taken of, by id. */
@@ -145,15 +172,21 @@ export async function fillWithDemo(gateway: TestGateway): Promise<Demo> {
   await edit('L', {
     content: 'Releases go out on Tuesdays and Thursdays after 10:00, never on Fridays or before a holiday.',
   });
-  const relation = {
-    source: 'payment worker',
-    type: 'owned_by',
-    target: 'Ben',
-    sourcePacket: ids[8],
-  };
-  await gateway.query('L', `mutation ($input: RelateInput!) { relate(input: $input) { clientMutationId } }`, {
-    input: relation,
-  });
+  for (const [source, type, target, note] of relations) {
+    const input = { source, type, target, sourcePacket: ids[note] };
+    await gateway.query('L', RELATE, { input });
+  }
+  await gateway.query('L', SINGLE_VALUED);
+  for (const [predicate, object, daysAgo, note] of facts) {
+    const input = {
+      subject: 'payment worker',
+      predicate,
+      object,
+      validFrom: daysBefore(daysAgo),
+      sourcePacket: ids[note],
+    };
+    await gateway.query('L', ASSERT, { input });
+  }
   await gateway.embedded();
   return { withHistory: first!, hidden: ids[4]! };
 }

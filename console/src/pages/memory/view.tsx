@@ -52,17 +52,19 @@ function Shown({ memory, onChanged }: { memory: Memory; onChanged: () => void })
     ),
   );
   const facts = memory.facts.nodes.length + memory.relationships.nodes.length;
+  // What was read about a version says nothing about the next one.
+  const version = memory.updatedAt;
   const tabs: Tab[] = [
     { name: 'text', title: 'Text', show: () => <Overview memory={memory} /> },
-    { name: 'access', title: 'Who may see it', show: () => <Access memory={memory} /> },
+    { name: 'access', title: 'Who may see it', show: () => <Access key={version} memory={memory} /> },
     { name: 'history', title: 'History', show: () => <History memory={memory} onChanged={onChanged} /> },
-    { name: 'similar', title: 'Near duplicates', show: () => <Similar memory={memory} /> },
+    { name: 'similar', title: 'Near duplicates', show: () => <Similar key={version} memory={memory} /> },
     {
       name: 'facts',
       title: facts > 0 ? `Facts & relations (${facts})` : 'Facts & relations',
       show: () => <Knowledge memory={memory} />,
     },
-    ...(me.isAdmin ? [{ name: 'audit', title: 'Audit', show: () => <Audit memory={memory} /> }] : []),
+    ...(me.isAdmin ? [{ name: 'audit', title: 'Audit', show: () => <Audit key={version} memory={memory} /> }] : []),
   ];
   return (
     <PageView

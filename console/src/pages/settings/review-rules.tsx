@@ -6,9 +6,9 @@ import { type Column, List } from '../../components/list.tsx';
 import { Empty, Failure, Ready } from '../../components/states.tsx';
 import { toast } from '../../components/toast.tsx';
 import { useAction, useData } from '../../lib/data.ts';
-import { useMe } from '../../lib/me.ts';
+import { present, useMe } from '../../lib/me.ts';
 import { FormDialog, listOf, textOf } from './form-dialog.tsx';
-import { deleteRule, type Rule, rulesQuery, setGenerated, setRejectedAgain, setRule } from './query.ts';
+import { callersQuery, deleteRule, type Rule, rulesQuery, setGenerated, setRejectedAgain, setRule } from './query.ts';
 import { Change, Section } from './section.tsx';
 
 const meaningOf = ({ caller, scope, projectId, kinds, source }: Rule): string => {
@@ -116,6 +116,9 @@ function RuleForm({ onClose, onSaved }: { onClose: () => void; onSaved: () => vo
   const [kinds, setKinds] = useState('');
   const [needsReview, setNeedsReview] = useState(true);
   const action = useAction(setRule);
+  const { data } = useData(callersQuery, {});
+  const callers = present(data?.admin?.actors).flatMap(({ caller: name, isActive }) => (isActive && name) || []);
+  const scopes = present(data?.scopes?.nodes).flatMap(({ scope: name, isActive }) => (isActive && name) || []);
   const submit = async () => {
     const answer = await action.run({
       caller: textOf(caller),
@@ -135,14 +138,24 @@ function RuleForm({ onClose, onSaved }: { onClose: () => void; onSaved: () => vo
         <>
           <p class="muted">What is left empty fits everything.</p>
           <div class="form-row">
-            <TextField
+            <Select
               label="Caller"
               value={caller}
-              onInput={setCaller}
+              onChange={setCaller}
               problem={problemOf('caller')}
-              hint="Such as C; job for background jobs."
+              options={[
+                ['', 'everybody'],
+                ...callers.map((one): [string, string] => [one, one]),
+                ['job', 'background jobs'],
+              ]}
             />
-            <TextField label="Scope" value={scope} onInput={setScope} problem={problemOf('scope')} />
+            <Select
+              label="Scope"
+              value={scope}
+              onChange={setScope}
+              problem={problemOf('scope')}
+              options={[['', 'every scope'], ...scopes.map((one): [string, string] => [one, one])]}
+            />
           </div>
           <div class="form-row">
             <TextField label="Project" value={project} onInput={setProject} problem={problemOf('projectId')} />
