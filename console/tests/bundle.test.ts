@@ -78,4 +78,12 @@ describe('the sources of the console', () => {
     );
     expect(coloured).toEqual([]);
   });
+
+  it('gives each page a key of its own', () => {
+    const keys = sources(join(root, 'console', 'src', 'pages')).flatMap(
+      (path) => /^ {2}key: '(.)'/m.exec(readFileSync(path, 'utf8'))?.[1] ?? [],
+    );
+    expect(keys.length).toBeGreaterThan(5);
+    expect(keys).toStrictEqual([...new Set(keys)]);
+  });
 });

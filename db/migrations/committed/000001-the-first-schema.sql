@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:42b9184e3b8a835938cccdba5af8f213f01db008
+--! Hash: sha1:f9922d37ac9ecccacef0ccbd2a477530ee009ebb
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14595,7 +14595,8 @@ grant execute on function memories.max_counted to l9_agent, l9_admin, l9_platfor
 
 -- Walks the index of event times backwards, so that the newest days are whole where there are too many memories.
 create function public.memory_days(
-  since timestamptz, until timestamptz default null, time_zone text default 'UTC', project_id text default null)
+  since timestamptz default '-infinity', until timestamptz default null, time_zone text default 'UTC',
+  project_id text default null)
 returns setof public.memory_day
 language plpgsql volatile set search_path = '' as $$
 declare

@@ -13,7 +13,8 @@ grant execute on function memories.max_counted to l9_agent, l9_admin, l9_platfor
 
 -- Walks the index of event times backwards, so that the newest days are whole where there are too many memories.
 create function public.memory_days(
-  since timestamptz, until timestamptz default null, time_zone text default 'UTC', project_id text default null)
+  since timestamptz default '-infinity', until timestamptz default null, time_zone text default 'UTC',
+  project_id text default null)
 returns setof public.memory_day
 language plpgsql volatile set search_path = '' as $$
 declare
