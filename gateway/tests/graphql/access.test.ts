@@ -15,7 +15,7 @@ describe('access over GraphQL', () => {
       false,
       'scope_access',
     ]);
-    expect(data.admin.explainAccess.policies).toHaveLength(4);
+    expect(data.admin.explainAccess.policies).toHaveLength(5);
     const denied = await gateway.graphql('C', query, { id: row.packet_id });
     expect(denied.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });

@@ -1,7 +1,7 @@
 // Draws a plot by uPlot, which is loaded when the first plot is drawn, so that the page opens without it.
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import type { PlotProps } from './plot.tsx';
+import type { PlotProps } from './plot-props.ts';
 
 const HEIGHT = 132;
 

@@ -1,7 +1,8 @@
 // The four plots of the last hour, from the minutes that the gateway remembers.
 import { useMemo } from 'preact/hooks';
 import { formatDuration, formatNumber } from '../../lib/format.ts';
-import { Plot, type Series } from './plot.tsx';
+import { Plot } from './plot.tsx';
+import type { Series } from './plot-props.ts';
 import type { Gateway } from './query.ts';
 
 type Minutes = Gateway['minutes'];
