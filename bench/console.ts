@@ -49,7 +49,7 @@ async function firstPaint(): Promise<number> {
   return at as number;
 }
 
-/** From the key Enter to the hits on the screen, and what of it the request took. */
+/** The time from the key Enter until the hits are on the screen, and the part of it that the request took. */
 async function search(page: Page, query: string): Promise<{ whole: number; api: number }> {
   await page.getByRole('searchbox').fill(query);
   await page.evaluate(`

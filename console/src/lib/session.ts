@@ -37,7 +37,7 @@ export async function signInWithCode(code: string): Promise<void> {
   }).catch(() => null);
   const answer = await response?.json().catch(() => null);
   if (response?.ok) signIn(answer.token);
-  // Whoever follows a used link with a key that is good stays signed in.
+  // A person who is signed in with a good key stays signed in after following a used link.
   else if (session.get().secret === null)
     signOut(answer?.errors?.[0]?.message ?? 'The server could not be reached. Load this page again.');
 }

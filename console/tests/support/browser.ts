@@ -21,7 +21,7 @@ function findBrowser(): string | null {
 
 const executablePath = findBrowser();
 
-/** `describe`, where there is a browser. The name of what is skipped says why. */
+/** Runs `describe` where there is a browser. Elsewhere the tests are skipped, and their name gives the reason. */
 export function describeInBrowser(name: string, tests: () => void): void {
   if (executablePath) describe(name, tests);
   else describe.skip(`${name} (skipped: no Chromium in the PATH; apt-get install chromium)`, tests);

@@ -13,7 +13,7 @@ export const HOSTILE: readonly string[] = [
   '\u202egnirts lacol\u202c [link](javascript:window.hacked=1)',
 ];
 
-/** What of a hostile memory became part of the page. */
+/** The elements and scripts that a hostile memory added to the page. */
 export const injected = (page: Page): Promise<unknown> =>
   page.evaluate(`[
     window.hacked ?? null,

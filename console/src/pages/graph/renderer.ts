@@ -12,7 +12,7 @@ export function createRenderer(
   container: HTMLElement,
   { ink, soft, line, accent, paper, open }: Palette,
 ): Sigma {
-  // In a narrow drawing there is no room for labels beside nodes, and none for those of edges.
+  // A narrow drawing has no room for labels, neither beside nodes nor along edges.
   const isNarrow = container.clientWidth < NARROW;
   return new Sigma(graph, container, {
     primitives: {

@@ -20,7 +20,7 @@ export const queueQuery = graphql(`
 export type Item = NonNullable<ResultOf<typeof queueQuery>['reviewQueue']>['items'][number];
 export type Duplicate = Item['duplicates'][number];
 
-/** All of it, for whoever corrects it: the queue cuts long texts. */
+/** The whole text, for the person who corrects it: the queue cuts long texts. */
 export const wholeQuery = graphql(`
   query ReviewedMemory($id: UUID!) { memoryByPacketId(packetId: $id) { content title envelope updatedAt } }
 `);
