@@ -1,0 +1,27 @@
+// What the groups of commands share: options, and how a command is loaded when it is run.
+import type { Command } from 'commander';
+
+export const list = (value: string) =>
+  value
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter(Boolean);
+
+export const collect = (value: string, before: string[] = []) => [...before, value];
+
+/** The options of a command that asks a server through its GraphQL API. */
+export const asking = (command: Command, who = 'the caller', caller = 'C') =>
+  command
+    .option('--url <url>', 'URL of the server; default: the server of this home folder')
+    .option('--caller <name>', who, caller)
+    .option('--token <jwt>', 'use this token instead of signing one for the caller');
+
+/** An example below the help of a command. */
+export const example = (command: Command, text: string) => command.addHelpText('after', `\nExample: ${text}`);
+
+/** Loads what runs a command, which returns the exit code. */
+export const run =
+  <Given extends unknown[]>(load: () => Promise<(env: NodeJS.ProcessEnv, ...given: Given) => Promise<number>>) =>
+  async (...given: Given) => {
+    process.exitCode = await (await load())(process.env, ...given);
+  };
