@@ -26,7 +26,10 @@ describe('a flood of refused calls', () => {
       ];
       let next = 0;
       const flood = async () => {
-        for (let n = next++; n < CALLS * refused.length; n = next++) await refused[n % refused.length]![1](n);
+        for (let n = next++; n < CALLS * refused.length; n = next++) {
+          // On a busy machine a call may wait too long for its turn: it is refused for that reason instead, and asked again.
+          while (/L9BSY/.test(JSON.stringify(await refused[n % refused.length]![1](n))));
+        }
       };
       await Promise.all(Array.from({ length: AT_ONCE }, flood));
       const during = await gateway.asSuperuser("select 1 from audit_log where status = 'error'");
