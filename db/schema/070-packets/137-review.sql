@@ -24,8 +24,7 @@ begin
   if rejected.review_state = 'rejected' and not exists (
     select from public.review_settings s where s.tenant_id = rejected.tenant_id and s.rejected_again = 'hold') then
     perform identity.raise_error('L9VAL', format(
-      'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id),
-      'content');
+      'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id));
   end if;
 end $$;
 comment on function packets.refuse_rejected is 'Raises L9VAL for a memory that was rejected and is saved again, unless the '
@@ -61,14 +60,13 @@ create function packets.stamp_decision(decided public.packet_store, former publi
 language plpgsql stable set search_path = '' as $$
 begin
   if former.withheld_creator is null and decided.review_state = 'approved' then
-    perform identity.raise_error('L9VAL', 'review_state: this memory counts already, so it needs no approval', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: this memory counts already, so it needs no approval');
   elsif decided.review_state is null or decided.review_state not in ('pending', 'approved', 'rejected') then
-    perform identity.raise_error('L9VAL', 'review_state: must be approved, rejected or pending', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: must be approved, rejected or pending');
   elsif exists (
     select from public.packet_store p where p.packet_id = decided.part_of
       and p.review_state is distinct from decided.review_state) then
-    perform identity.raise_error('L9VAL',
-      'review_state: a part is reviewed with its whole; decide about that one', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: a part is reviewed with its whole; decide about that one');
   end if;
   decided.review_reason := nullif(btrim(decided.review_reason), '');
   perform identity.check_bytes(decided.review_reason, packets.max_reason_bytes(), 'review_reason');
@@ -89,13 +87,13 @@ begin
     else decided.archived_at end;
   if decided.review_state = 'rejected' then
     if decided.review_reason is null then
-      perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it', 'review_reason');
+      perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it');
     end if;
     decided.ttl := least(coalesce(decided.ttl, 'infinity'), decided.reviewed_at + packets.rejected_for());
     return decided;
   elsif exists (
     select from public.packet_store p where p.packet_id = any (decided.parent_ids) and p.withheld_creator is not null) then
-    perform identity.raise_error('L9VAL', 'review_state: approve the parents of this memory first', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: approve the parents of this memory first');
   end if;
   return decided;
 end $$;

@@ -24,7 +24,7 @@ begin
     store_summary.key_decisions, store_summary.confidence);
   audience := summaries.audience_of_sources(source_packet_ids);
   if packets.needs_review(audience.tenant_id, 'job', audience.scope, audience.project_id, 'summary', 'l9-memory') then
-    perform identity.raise_error('L9IMM', 'scope: summaries there need a review, and one of a job can''t wait for it', 'scope');
+    perform identity.raise_error('L9IMM', 'scope: summaries there need a review, and one of a job can''t wait for it');
   end if;
   perform summaries.lock_summary(
     packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope),

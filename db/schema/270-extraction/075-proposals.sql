@@ -5,10 +5,10 @@ create table extraction.proposals (
   source_packet uuid not null references public.packet_store on delete cascade
 );
 create index proposals_source_idx on extraction.proposals (source_packet);
-comment on table extraction.proposals is 'Memories of kind extraction, which go when the memory that was read is deleted or '
-  'changes.';
-comment on column extraction.proposals.packet_id is 'The memory of kind extraction.';
-comment on column extraction.proposals.source_packet is 'The memory that the model read.';
+call identity.describe('extraction.proposals', 'Memories of kind extraction, which go when the memory that was read is deleted or
+    changes.
+  packet_id: The memory of kind extraction.
+  source_packet: The memory that the model read.');
 call identity.keep_private('extraction.proposals',
   functions => 'store_extraction() writes rows, and the trigger of an approval reads them.');
 

@@ -2,14 +2,14 @@
 
 create type public.review_decision as (
   packet_id uuid, status text, kind text, scope text, project_id text, updated_at timestamptz, merged_into uuid);
-comment on type public.review_decision is 'What became of a memory that a reviewer decided about.';
-comment on column public.review_decision.packet_id is 'The memory.';
-comment on column public.review_decision.status is 'approved, rejected, pending, or merged: joined with another memory.';
-comment on column public.review_decision.kind is 'Its kind.';
-comment on column public.review_decision.scope is 'Its scope.';
-comment on column public.review_decision.project_id is 'Its project.';
-comment on column public.review_decision.updated_at is 'When it was last changed: its version.';
-comment on column public.review_decision.merged_into is 'The memory that it was joined with; null if it stands by itself.';
+call identity.describe('public.review_decision', 'What became of a memory that a reviewer decided about.
+  packet_id: The memory.
+  status: approved, rejected, pending, or merged: joined with another memory.
+  kind: Its kind.
+  scope: Its scope.
+  project_id: Its project.
+  updated_at: When it was last changed: its version.
+  merged_into: The memory that it was joined with; null if it stands by itself.');
 
 create function review.max_batch() returns integer language sql immutable parallel safe return 500;
 comment on function review.max_batch is 'How many memories a reviewer can decide about in one call: 500.';
@@ -81,10 +81,9 @@ begin
   if coalesce(cardinality(packet_ids), 0) = 1 then
     return;
   elsif is_edited then
-    perform identity.raise_error('L9VAL', 'packet_ids: one memory only, where its text, title, tags or fields are changed',
-      'packet_ids');
+    perform identity.raise_error('L9VAL', 'packet_ids: one memory only, where its text, title, tags or fields are changed');
   elsif expected_version is not null then
-    perform identity.raise_error('L9VAL', 'expected_version: goes with one memory only', 'expected_version');
+    perform identity.raise_error('L9VAL', 'expected_version: goes with one memory only');
   end if;
 end $$;
 comment on function review.check_edit is 'Raises L9VAL where more than one memory is to be changed, or checked for its version.';
@@ -98,7 +97,7 @@ declare
   title_field text;
 begin
   if jsonb_typeof(fields) <> 'object' then
-    perform identity.raise_error('L9VAL', 'fields: must be an object', 'fields');
+    perform identity.raise_error('L9VAL', 'fields: must be an object');
   end if;
   select p.* into held from public.packet_store p where p.packet_id = edit.packet_id for update;
   if not found then
@@ -112,7 +111,7 @@ begin
   if title is not null then
     title_field := kinds.rules_of(held.packet_type, held.tenant_id) ->> 'title';
     if title_field is null then
-      perform identity.raise_error('L9VAL', format('title: a memory of kind %s has none', held.packet_type), 'title');
+      perform identity.raise_error('L9VAL', format('title: a memory of kind %s has none', held.packet_type));
     end if;
     fields := coalesce(fields, '{}') || jsonb_build_object(title_field, title);
   end if;
@@ -150,7 +149,7 @@ begin
   perform identity.require_admin();
   perform review.check_edit(review.checked_ids(packet_ids), expected_version, is_edited => false);
   if identity.given_text(reason) is null then
-    perform identity.raise_error('L9VAL', 'reason: required to reject a memory; its writer reads it', 'reason');
+    perform identity.raise_error('L9VAL', 'reason: required to reject a memory; its writer reads it');
   end if;
   perform identity.check_bytes(btrim(reason), packets.max_reason_bytes(), 'reason');
   return query select d.* from review.decide_all(packet_ids, 'rejected', reason, expected_version) d;
