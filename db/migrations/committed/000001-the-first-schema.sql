@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:598d468c22bf47b48443c15fc93a652df7280a55
+--! Hash: sha1:83b66e7698fa6888605899de3129fafae47fc330
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14635,6 +14635,47 @@ comment on function public.memory_days is 'Counts the memories that the caller m
   'out. time_zone decides where a day begins. Writes an audit row. Errors: L9VAL, L9AUT.';
 grant execute on function public.memory_days to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/105-memory-days.sql
+--! Included 140-derived/005-memories-being-deleted.sql
+-- Deletes memories that the caller can't see, because what they rest on is deleted or changed. Triggers of summaries and of what
+-- models extract call delete_memories().
+create table derived.memories_being_deleted (packet_id uuid primary key);
+call identity.describe('derived.memories_being_deleted', 'Memories that are being deleted because what they rest on was deleted,
+    moved or changed. While there are rows, functions of the owner see what was derived from such memories; the rows are gone at
+    the end of the statement.
+  packet_id: The memory.');
+call identity.keep_private('derived.memories_being_deleted', functions => 'Only functions of the owner read and write it.');
+create policy definer_upkeep_reads on public.packet_store for select to l9_owner
+  using (packet_id in (select d.packet_id from derived.memories_being_deleted d));
+create policy definer_upkeep on public.packet_store for delete to l9_owner
+  using (packet_id in (select d.packet_id from derived.memories_being_deleted d));
+comment on policy definer_upkeep_reads on public.packet_store is 'Functions of the owner see the memories that they are about '
+  'to delete.';
+comment on policy definer_upkeep on public.packet_store is 'Deleting or moving a memory deletes, by a trigger, the summaries '
+  'that rest on it, also those that the caller does not see.';
+
+create function derived.is_deleting_memories() returns boolean language sql stable parallel safe set search_path = ''
+return exists (select from derived.memories_being_deleted);
+comment on function derived.is_deleting_memories is 'True while delete_memories() runs. Policies of the owner ask it. Not '
+  'executable by callers.';
+
+create function derived.delete_memories(packet_ids uuid[]) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  noted uuid[];
+begin
+  if coalesce(cardinality(packet_ids), 0) = 0 then
+    return;
+  end if;
+  with notes as (
+    insert into derived.memories_being_deleted (packet_id) select distinct i.id from unnest(packet_ids) as i (id)
+    on conflict do nothing returning packet_id)
+  select array_agg(n.packet_id) into noted from notes n;
+  delete from public.packet_store p where p.packet_id = any (packet_ids);
+  delete from derived.memories_being_deleted d where d.packet_id = any (noted);
+end $$;
+comment on function derived.delete_memories is 'Deletes memories with all that was derived from them, also those that the caller '
+  'does not see. Not executable by callers.';
+--! EndIncluded 140-derived/005-memories-being-deleted.sql
 --! Included 140-derived/010-definer-sources.sql
 -- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller sees.
 do $$
@@ -14642,7 +14683,8 @@ begin
   execute format($sql$
     create policy definer_sources on public.packet_store for select to l9_owner
     using (withheld_creator is null and (
-      (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
+      (ttl is null or ttl > now())
+        and ((select identity.current_role_name()) = 'l9_worker' or (select derived.is_deleting_memories()))
       or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now())))$sql$,
     identity.definer_condition());
 end $$;
@@ -14659,7 +14701,8 @@ create policy definer_claims on public.packet_store for update to l9_owner
 comment on policy definer_claims on public.packet_store is 'Functions of the owner stamp an administrator on a memory from which '
   'that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is 'Functions of the owner see the memories that the caller sees, to '
-  'derive rows from them; for jobs, all memories that have not expired. Nothing is derived from what is pending or rejected.';
+  'derive rows from them; for jobs, and while memories are deleted that rest on others, all memories that have not expired. '
+  'Nothing is derived from what is pending or rejected.';
 comment on policy definer_source_locks on public.packet_store is 'Functions of the owner lock a memory that the caller sees '
   'while they derive from it. They can''t change any.';
 
@@ -15046,11 +15089,11 @@ begin
   execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
   execute format($sql$
     create policy definer_functions on %s to l9_owner
-    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$,
-    derived, identity.definer_condition());
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s
+      or (select derived.is_deleting_memories()))$sql$, derived, identity.definer_condition());
   execute format('comment on policy definer_functions on %s is %L', derived,
     'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and '
-    'operators, all rows.');
+    'operators, and while memories are deleted that rest on others, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 
@@ -24874,7 +24917,7 @@ create function summaries.tg_memory_summary_sources__delete_summaries() returns 
 language plpgsql security definer set search_path = '' set enable_nestloop = off as $$
 begin
   -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
-  perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
+  perform derived.delete_memories(array(select distinct o.summary_packet from old_rows o));
   return null;
 end $$;
 comment on function summaries.tg_memory_summary_sources__delete_summaries is 'Deletes a summary when the first of its sources is '
@@ -24883,36 +24926,6 @@ comment on function summaries.tg_memory_summary_sources__delete_summaries is 'De
 create trigger _600_delete_summaries after delete on public.memory_summary_sources referencing old table as old_rows
   for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
 --! EndIncluded 260-summaries/030-memory-summary-sources.sql
---! Included 260-summaries/040-summaries-being-deleted.sql
--- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
--- Triggers of sources and store_summary() call delete_summaries().
-create table summaries.summaries_being_deleted (summary_packet uuid primary key);
-call identity.describe('summaries.summaries_being_deleted', 'Summaries that are being deleted because one of their sources was
-    deleted or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.
-  summary_packet: The memory of the summary.');
-call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
-create policy definer_upkeep_reads on public.packet_store for select to l9_owner
-  using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
-create policy definer_upkeep on public.packet_store for delete to l9_owner
-  using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
-comment on policy definer_upkeep_reads on public.packet_store is 'Functions of the owner see the summaries that they are about '
-  'to delete.';
-comment on policy definer_upkeep on public.packet_store is 'Deleting or moving a memory deletes, by a trigger, the summaries '
-  'that rest on it, also those that the caller does not see.';
-
-create function summaries.delete_summaries(summary_packets uuid[]) returns void
-language plpgsql volatile set search_path = '' as $$
-begin
-  if coalesce(cardinality(summary_packets), 0) = 0 then
-    return;
-  end if;
-  insert into summaries.summaries_being_deleted (summary_packet) select distinct s.id from unnest(summary_packets) as s (id)
-  on conflict do nothing;
-  delete from public.packet_store p where p.packet_id = any (summary_packets);
-  delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
-end $$;
-comment on function summaries.delete_summaries is 'Deletes summaries, also those that the caller does not see.';
---! EndIncluded 260-summaries/040-summaries-being-deleted.sql
 --! Included 260-summaries/050-columns-of-summaries.sql
 -- Fields of a summary in GraphQL that other tables hold: its text, its sources and whether it is stale; and the
 -- heading that its memory begins with.
@@ -25050,7 +25063,7 @@ begin
     perform identity.raise_error('L9VAL',
       'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists');
   end if;
-  perform summaries.delete_summaries(array(
+  perform derived.delete_memories(array(
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
   return null;
 end $$;
@@ -25512,7 +25525,7 @@ begin
   perform summaries.lock_summary(
     packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope),
     store_summary.scope_type, store_summary.scope_value);
-  perform summaries.delete_summaries(array(
+  perform derived.delete_memories(array(
     select s.source_packet from public.memory_summaries s
     where s.tenant_id = audience.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
       and s.org_id is not distinct from audience.org_id and s.user_id is not distinct from audience.user_id
@@ -25977,7 +25990,7 @@ call identity.keep_private('extraction.proposals',
 create function extraction.tg_proposals__delete_packets() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
-  perform summaries.delete_summaries(array(select o.packet_id from old_rows o));
+  perform derived.delete_memories(array(select o.packet_id from old_rows o));
   return null;
 end $$;
 comment on function extraction.tg_proposals__delete_packets is 'Deletes what was extracted from a memory that is deleted or has '

@@ -29,7 +29,7 @@ begin
   perform summaries.lock_summary(
     packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope),
     store_summary.scope_type, store_summary.scope_value);
-  perform summaries.delete_summaries(array(
+  perform derived.delete_memories(array(
     select s.source_packet from public.memory_summaries s
     where s.tenant_id = audience.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
       and s.org_id is not distinct from audience.org_id and s.user_id is not distinct from audience.user_id

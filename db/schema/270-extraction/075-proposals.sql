@@ -15,7 +15,7 @@ call identity.keep_private('extraction.proposals',
 create function extraction.tg_proposals__delete_packets() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
-  perform summaries.delete_summaries(array(select o.packet_id from old_rows o));
+  perform derived.delete_memories(array(select o.packet_id from old_rows o));
   return null;
 end $$;
 comment on function extraction.tg_proposals__delete_packets is 'Deletes what was extracted from a memory that is deleted or has '
