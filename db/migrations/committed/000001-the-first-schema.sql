@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:83b66e7698fa6888605899de3129fafae47fc330
+--! Hash: sha1:b78ba2a4f5d8ef64e7875f7bada1e249fa7be56b
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8414,6 +8414,28 @@ end $$;
 comment on function packets.refuse_unreviewed_edit is 'Raises L9IMM if a caller whose saves need a review changes what a memory '
   'that counts says, or where it counts.';
 
+-- The unique index would refuse it, too, but name no memory.
+create function packets.refuse_withheld_twin(memory public.packet_store) returns void
+language plpgsql stable set search_path = '' set l9.withheld = 'pending,rejected' as $$
+declare
+  twin uuid := (
+    select p.packet_id from public.packet_store p
+    where p.identity_hash = (memory).identity_hash and p.packet_id <> (memory).packet_id
+      and p.withheld_creator = (memory).metadata ->> 'creator' and p.packet_type = (memory).packet_type
+      and (p.tenant_id, p.scope, p.project_id, p.branch, p.org_id, p.user_id) is not distinct from (
+        (memory).tenant_id, (memory).scope, (memory).project_id, (memory).branch, (memory).org_id, (memory).user_id)
+      and (p.packet_type <> 'message' or (p.thread_id, p."timestamp", p.speaker)
+        is not distinct from ((memory).thread_id, (memory)."timestamp", (memory).speaker))
+    limit 1);
+begin
+  if twin is not null then
+    perform identity.raise_error('L9VAL', format('review_state: memory %s of the same creator says the same and is withheld; '
+      'delete that one first, or decide about it', twin));
+  end if;
+end $$;
+comment on function packets.refuse_withheld_twin is 'Raises L9VAL if a memory that is to be withheld would stand beside the same '
+  'one of its creator.';
+
 -- A rejected memory that is put back to pending, or approved, lives as long as if it had not been rejected,
 -- unless it had a ttl of its own.
 create function packets.stamp_decision(decided public.packet_store, former public.packet_store) returns public.packet_store
@@ -8427,6 +8449,9 @@ begin
     select from public.packet_store p where p.packet_id = decided.part_of
       and p.review_state is distinct from decided.review_state) then
     perform identity.raise_error('L9VAL', 'review_state: a part is reviewed with its whole; decide about that one');
+  end if;
+  if former.withheld_creator is null then
+    perform packets.refuse_withheld_twin(decided);
   end if;
   decided.review_reason := nullif(btrim(decided.review_reason), '');
   perform identity.check_bytes(decided.review_reason, packets.max_reason_bytes(), 'review_reason');
@@ -8521,7 +8546,7 @@ comment on function packets.tg_packet_store__review is 'Withholds a new memory t
   'edits that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a '
   'text that was rejected before, L9IMM for an edit that needs a review.';
 grant execute on function packets.find_rejected, packets.refuse_rejected, packets.awaits_review,
-  packets.refuse_unreviewed_edit, packets.stamp_decision, packets.rejected_for to l9_agent, l9_admin, l9_worker;
+  packets.refuse_unreviewed_edit, packets.refuse_withheld_twin, packets.stamp_decision, packets.rejected_for to l9_agent, l9_admin, l9_worker;
 grant execute on function packets.needs_review to l9_agent, l9_admin, l9_worker;
 
 create trigger _375_review
@@ -8802,7 +8827,8 @@ begin
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into superseded from public.packet_store p
-  where p.packet_id = (new.envelope ->> 'supersedes')::uuid and p.packet_id <> new.packet_id for no key update;
+  where p.packet_id = (new.envelope ->> 'supersedes')::uuid and p.packet_id <> new.packet_id and p.withheld_creator is null
+  for no key update;
   if not found then
     perform packets.raise_if_held((new.envelope ->> 'supersedes')::uuid);
   end if;
@@ -8839,7 +8865,8 @@ begin
     where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id
       and p.packet_type = new.packet_type
       and (p.scope, p.project_id, p.org_id, p.user_id)
-        is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
+        is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)
+      and (p.withheld_creator is null or packets.is_withheld(new.review_state))) then
     perform identity.raise_error('L9VAL',
       format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type));
   end if;
@@ -13269,7 +13296,8 @@ grant execute on function memories.check_version, memories.present_state to l9_a
 --! Included 130-memories/035-save-draft.sql
 -- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated,
 -- and in a kind without rules left as it is. save_memory() and memory_store() call save_draft().
-create function memories.find_ended(draft public.packet_store, fields jsonb) returns setof public.packet_store
+create function memories.find_ended(draft public.packet_store, fields jsonb, is_withheld boolean)
+returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -13284,7 +13312,10 @@ begin atomic
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id())
     and p.envelope @> fields
-  order by p.updated_at desc, p.packet_id desc limit 1;
+    -- As in packets.find_same(): one that is withheld is the same only as what its creator has to save for a review.
+    and (p.withheld_creator is null and not find_ended.is_withheld
+      or packets.is_withheld((find_ended.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
+  order by p.withheld_creator nulls first, p.updated_at desc, p.packet_id desc limit 1;
 end;
 comment on function memories.find_ended is 'The memory with these fields that has ended, so that a repeated save adds none.';
 
@@ -13422,7 +13453,7 @@ begin
         packets.speaker_of('message', packets.with_trimmed_speaker(draft.metadata), fields ->> 'content')));
   end if;
   if same.packet_id is null and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
-    select s.* into same from memories.find_ended(draft, fields) as s;
+    select s.* into same from memories.find_ended(draft, fields, is_withheld) as s;
   end if;
   return same;
 end $$;
@@ -14466,7 +14497,9 @@ begin
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
       'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
       'estimated_importance', v.importance_score, 'ttl', nullif(v.ttl, 'infinity'), 'correlation_id', v.correlation_id,
-      'session_id', v.session_id, 'trace_id', v.trace_id) as memory
+      'session_id', v.session_id, 'trace_id', v.trace_id)
+      || case when v.review_state is null then '{}'
+        else jsonb_build_object('review_state', v.review_state, 'review_reason', v.review_reason) end as memory
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
@@ -29585,6 +29618,8 @@ begin
   delete from public.memory_embeddings e where e.packet_id = id;
   insert into importance.pending_recounts (packet_id) select unnest(memory.parent_ids);
   delete from importance.memory_citations c where c.cited_by = id;
+  perform derived.delete_memories(array(
+    select l.summary_packet from public.memory_summary_sources l where l.packet_id = id));
 end $$;
 comment on function review.withdraw is 'Deletes what was derived from a memory that no longer counts. Not executable by callers.';
 --! EndIncluded 320-review/025-withdraw.sql

@@ -41,5 +41,7 @@ begin
   delete from public.memory_embeddings e where e.packet_id = id;
   insert into importance.pending_recounts (packet_id) select unnest(memory.parent_ids);
   delete from importance.memory_citations c where c.cited_by = id;
+  perform derived.delete_memories(array(
+    select l.summary_packet from public.memory_summary_sources l where l.packet_id = id));
 end $$;
 comment on function review.withdraw is 'Deletes what was derived from a memory that no longer counts. Not executable by callers.';

@@ -190,6 +190,19 @@ describe('a reviewer', () => {
     expect((await approve([id]))[0].status).toBe('approved');
   });
 
+  it('takes back, with an approval, the summaries that rest on the memory', async () => {
+    const id = await held();
+    await approve([id]);
+    const [{ source_packet }] = await db.sql(
+      'L',
+      "select * from public.save_summary('topic', 'herons', 'In short, they stand.', array[$1::uuid])",
+      [id],
+    );
+    await db.sql('L', 'select public.undo_review(array[$1::uuid])', [id]);
+    expect(await stateOf(id)).toBe('pending');
+    expect(await stateOf(source_packet)).toBeUndefined();
+  });
+
   it('approves what was rejected', async () => {
     const id = await held();
     await reject([id]);

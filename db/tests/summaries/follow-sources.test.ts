@@ -55,7 +55,11 @@ describe('a source of a summary', () => {
       await db.sql('L', "select public.assert_fact('hidden api', 'uses', '\"redis\"', source_packet => $1)", [id]);
       await db.sql('L', "select public.relate('hidden api', 'depends_on', 'hidden redis', source_packet => $1)", [id]);
       await db.sql('L', 'select public.apply_world_update($1, source_packet => $2)', [
-        { insight_type: 'observation', content: 'seen', entities: [{ entity_id: 'hidden api', attributes: { [id]: true } }] },
+        {
+          insight_type: 'observation',
+          content: 'seen',
+          entities: [{ entity_id: 'hidden api', attributes: { [id]: true } }],
+        },
         id,
       ]);
     }
