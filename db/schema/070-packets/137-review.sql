@@ -186,7 +186,8 @@ comment on function packets.tg_packet_store__review is 'Withholds a new memory t
   'edits that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a '
   'text that was rejected before, L9IMM for an edit that needs a review.';
 grant execute on function packets.find_rejected, packets.refuse_rejected, packets.awaits_review,
-  packets.refuse_unreviewed_edit, packets.refuse_withheld_twin, packets.stamp_decision, packets.rejected_for to l9_agent, l9_admin, l9_worker;
+  packets.refuse_unreviewed_edit, packets.refuse_withheld_twin, packets.stamp_decision, packets.rejected_for
+  to l9_agent, l9_admin, l9_worker;
 grant execute on function packets.needs_review to l9_agent, l9_admin, l9_worker;
 
 create trigger _375_review

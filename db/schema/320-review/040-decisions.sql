@@ -34,12 +34,15 @@ end $$;
 comment on function review.checked_ids is 'The list of ids, or L9VAL or L9LIM if it is empty, too long, or names one twice.';
 
 -- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so
--- that a parent comes before its children. An error names its item and undoes all of the call.
+-- that a parent comes before its children. What another call changed while this one waited for the lock is refused, because
+-- nobody has read it as it is. An error names its item and undoes all of the call.
 create function review.decide_all(packet_ids uuid[], decision text, reason text, expected_version timestamptz)
 returns setof public.review_decision
 language plpgsql volatile set search_path = '' as $$
 declare
   ids constant uuid[] := review.checked_ids(packet_ids);
+  seen constant jsonb := (
+    select jsonb_object_agg(p.packet_id, p.updated_at) from public.packet_store p where p.packet_id = any (ids));
   item record;
   answer review.decision;
   state text;
@@ -50,10 +53,11 @@ declare
 begin
   perform from public.packet_store p where p.packet_id = any (ids) order by p.packet_id for update;
   for item in
-    select i.id, i.place from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
+    select i.id, i.place, p as memory from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
     order by p.created_at, p.packet_id
   loop
     begin
+      perform memories.check_version(item.memory, (seen ->> item.id::text)::timestamptz);
       answer := case
         when decision = 'undone'
           or decision = 'approved' and exists (select from review.merges m where m.packet_id = item.id) then review.undo(item.id)
@@ -93,6 +97,8 @@ create function review.edit(
   packet_id uuid, content text, title text, tags text[], fields jsonb, expected_version timestamptz) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
+  read_version constant timestamptz := coalesce(expected_version, (
+    select p.updated_at from public.packet_store p where p.packet_id = edit.packet_id));
   held public.packet_store;
   title_field text;
 begin
@@ -103,7 +109,7 @@ begin
   if not found then
     perform memories.raise_not_yours(edit.packet_id);
   end if;
-  perform memories.check_version(held, expected_version);
+  perform memories.check_version(held, read_version);
   if held.review_state is null then
     perform identity.raise_error('L9VAL', format('memory %s needs no review: change it with update_memory', edit.packet_id),
       'packet_ids');

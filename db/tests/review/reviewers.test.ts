@@ -203,6 +203,18 @@ describe('a reviewer', () => {
     expect(await stateOf(source_packet)).toBeUndefined();
   });
 
+  it('takes back a rejection as one change, and says of nothing else that it changed', async () => {
+    const id = await held();
+    await reject([id]);
+    await undo([id]);
+    const history = await db.sql('L', 'select state, changed_fields from public.memory_history($1)', [id]);
+    expect(history.map(({ state }) => [state.review_state, state.metadata.updated_by ?? null])).toStrictEqual([
+      ['pending', null],
+      ['rejected', null],
+      ['pending', null],
+    ]);
+  });
+
   it('approves what was rejected', async () => {
     const id = await held();
     await reject([id]);
