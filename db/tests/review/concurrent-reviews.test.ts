@@ -52,10 +52,10 @@ describeOnServer('a decision about a memory that another session changes', () =>
   });
 
   it.each([
-    APPROVE,
-    EDIT,
-    REJECT,
-  ])('approves and rejects no text that the writer changed meanwhile: %s', async (decision) => {
+    ['approves', APPROVE],
+    ['edits', EDIT],
+    ['rejects', REJECT],
+  ])('%s no text that the writer changed meanwhile', async (_what, decision) => {
     const id = await held();
     expect(await meanwhile(id, 'C', CHANGE, decision)).toMatchObject({ code: 'L9VER' });
     expect(await stateOf(db, id)).toBe('pending');
