@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:fce29b44c51aadb80580bdeac1eebdb0c19d4de2
+--! Hash: sha1:fc37e1366f94002ef7c00328b0e7ff50895c353e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -30104,7 +30104,7 @@ begin
 end $$;
 comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved '
   'or rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former '
-  'one. For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
+  'one. For administrators. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function public.undo_review to l9_agent, l9_admin;
 --! EndIncluded 320-review/040-decisions.sql
 --! Included 320-review/050-merge-memories.sql

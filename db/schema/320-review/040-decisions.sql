@@ -176,5 +176,5 @@ begin
 end $$;
 comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved '
   'or rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former '
-  'one. For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
+  'one. For administrators. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function public.undo_review to l9_agent, l9_admin;
