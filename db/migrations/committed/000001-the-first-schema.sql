@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f9922d37ac9ecccacef0ccbd2a477530ee009ebb
+--! Hash: sha1:fc37e1366f94002ef7c00328b0e7ff50895c353e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7426,20 +7426,19 @@ create table public.review_rules (
   constraint review_rule_names_at_most_200_bytes check (
     greatest(octet_length(caller), octet_length(scope), octet_length(project_id), octet_length(source)) <= 200)
 );
-comment on table public.review_rules is 'Which saves need a review. Of the rules that a save meets decides the one with the most '
-  'conditions; of as many, the one that names a caller, else a scope, a project, kinds, a source; else the one that was changed '
-  'last. Without a rule nothing needs a review. set_review_rule() and delete_review_rule() write this table.';
-comment on column public.review_rules.rule_id is 'UUID version 7.';
-comment on column public.review_rules.tenant_id is 'The tenant whose saves the rule is about.';
-comment on column public.review_rules.caller is 'The caller that saves, such as C; job for background jobs; null: any.';
-comment on column public.review_rules.scope is 'The scope of the memory; null: any.';
-comment on column public.review_rules.project_id is 'The project of the memory; null: any, and none.';
-comment on column public.review_rules.kinds is 'The kinds of the memory, sorted; null: any.';
-comment on column public.review_rules.source is 'The source that is stamped on the memory, such as cursor-ide; null: any.';
-comment on column public.review_rules.needs_review is 'True: what meets the rule waits for a reviewer. False: it counts at once.';
-comment on column public.review_rules.updated_at is 'When the rule was made or last changed.';
-comment on column public.review_rules.specificity is 'The rank of the rule by its conditions: the highest of those that a save '
-  'meets decides.';
+call identity.describe('public.review_rules', 'Which saves need a review. Of the rules that a save meets decides the one with the
+    most conditions; of as many, the one that names a caller, else a scope, a project, kinds, a source; else the one that was
+    changed last. Without a rule nothing needs a review. set_review_rule() and delete_review_rule() write this table.
+  rule_id: UUID version 7.
+  tenant_id: The tenant whose saves the rule is about.
+  caller: The caller that saves, such as C; job for background jobs; null: any.
+  scope: The scope of the memory; null: any.
+  project_id: The project of the memory; null: any, and none.
+  kinds: The kinds of the memory, sorted; null: any.
+  source: The source that is stamped on the memory, such as cursor-ide; null: any.
+  needs_review: True: what meets the rule waits for a reviewer. False: it counts at once.
+  updated_at: When the rule was made or last changed.
+  specificity: The rank of the rule by its conditions: the highest of those that a save meets decides.');
 
 call identity.protect_tenant_rows('public.review_rules', readers => 'Administrators read the rules of their tenant.',
   writers => 'A trigger of packet_store reads the rules; set_review_rule() and delete_review_rule() write them.');
@@ -7470,12 +7469,12 @@ create table public.review_settings (
   updated_at timestamptz not null default now(),
   constraint review_rejected_again_known check (rejected_again in ('refuse', 'hold'))
 );
-comment on table public.review_settings is 'How a tenant reviews. Only a tenant that changed the default has a row. '
-  'set_review_settings() writes it.';
-comment on column public.review_settings.tenant_id is 'The tenant.';
-comment on column public.review_settings.rejected_again is 'What a save does with a text of the same creator that was rejected '
-  'and has not expired: refuse (the default) raises L9VAL, hold keeps it as rejected too, without asking a reviewer.';
-comment on column public.review_settings.updated_at is 'When the settings were last changed.';
+call identity.describe('public.review_settings', 'How a tenant reviews. Only a tenant that changed the default has a row.
+    set_review_settings() writes it.
+  tenant_id: The tenant.
+  rejected_again: What a save does with a text of the same creator that was rejected and has not expired: refuse (the default)
+    raises L9VAL, hold keeps it as rejected too, without asking a reviewer.
+  updated_at: When the settings were last changed.');
 call identity.protect_tenant_rows('public.review_settings',
   readers => 'Every caller may read what becomes of a text that was rejected before.',
   writers => 'A trigger of packet_store reads the settings; set_review_settings() writes them.');
@@ -7778,8 +7777,7 @@ begin
     -- Otherwise the child would reveal the id of a memory that its readers may not know.
     if parent.withheld_creator is not null and not packets.is_withheld(new.review_state) then
       perform identity.raise_error('L9VAL', format(
-        'parent_ids: memory %s waits for a review, or was rejected; it has no children that count', parent.packet_id),
-        'parent_ids');
+        'parent_ids: memory %s waits for a review, or was rejected; it has no children that count', parent.packet_id));
     elsif not packets.is_scope_within(new.scope, parent.scope) then
       perform identity.raise_error('L9VAL', format(
         'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read',
@@ -8386,8 +8384,7 @@ begin
   if rejected.review_state = 'rejected' and not exists (
     select from public.review_settings s where s.tenant_id = rejected.tenant_id and s.rejected_again = 'hold') then
     perform identity.raise_error('L9VAL', format(
-      'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id),
-      'content');
+      'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id));
   end if;
 end $$;
 comment on function packets.refuse_rejected is 'Raises L9VAL for a memory that was rejected and is saved again, unless the '
@@ -8417,20 +8414,44 @@ end $$;
 comment on function packets.refuse_unreviewed_edit is 'Raises L9IMM if a caller whose saves need a review changes what a memory '
   'that counts says, or where it counts.';
 
+-- The unique index would refuse it, too, but name no memory.
+create function packets.refuse_withheld_twin(memory public.packet_store) returns void
+language plpgsql stable set search_path = '' set l9.withheld = 'pending,rejected' as $$
+declare
+  twin uuid := (
+    select p.packet_id from public.packet_store p
+    where p.identity_hash = (memory).identity_hash and p.packet_id <> (memory).packet_id
+      and p.withheld_creator = (memory).metadata ->> 'creator' and p.packet_type = (memory).packet_type
+      and (p.tenant_id, p.scope, p.project_id, p.branch, p.org_id, p.user_id) is not distinct from (
+        (memory).tenant_id, (memory).scope, (memory).project_id, (memory).branch, (memory).org_id, (memory).user_id)
+      and (p.packet_type <> 'message' or (p.thread_id, p."timestamp", p.speaker)
+        is not distinct from ((memory).thread_id, (memory)."timestamp", (memory).speaker))
+    limit 1);
+begin
+  if twin is not null then
+    perform identity.raise_error('L9VAL', format('review_state: memory %s of the same creator says the same and is withheld; '
+      'delete that one first, or decide about it', twin));
+  end if;
+end $$;
+comment on function packets.refuse_withheld_twin is 'Raises L9VAL if a memory that is to be withheld would stand beside the same '
+  'one of its creator.';
+
 -- A rejected memory that is put back to pending, or approved, lives as long as if it had not been rejected,
 -- unless it had a ttl of its own.
 create function packets.stamp_decision(decided public.packet_store, former public.packet_store) returns public.packet_store
 language plpgsql stable set search_path = '' as $$
 begin
   if former.withheld_creator is null and decided.review_state = 'approved' then
-    perform identity.raise_error('L9VAL', 'review_state: this memory counts already, so it needs no approval', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: this memory counts already, so it needs no approval');
   elsif decided.review_state is null or decided.review_state not in ('pending', 'approved', 'rejected') then
-    perform identity.raise_error('L9VAL', 'review_state: must be approved, rejected or pending', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: must be approved, rejected or pending');
   elsif exists (
     select from public.packet_store p where p.packet_id = decided.part_of
       and p.review_state is distinct from decided.review_state) then
-    perform identity.raise_error('L9VAL',
-      'review_state: a part is reviewed with its whole; decide about that one', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: a part is reviewed with its whole; decide about that one');
+  end if;
+  if former.withheld_creator is null then
+    perform packets.refuse_withheld_twin(decided);
   end if;
   decided.review_reason := nullif(btrim(decided.review_reason), '');
   perform identity.check_bytes(decided.review_reason, packets.max_reason_bytes(), 'review_reason');
@@ -8451,13 +8472,13 @@ begin
     else decided.archived_at end;
   if decided.review_state = 'rejected' then
     if decided.review_reason is null then
-      perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it', 'review_reason');
+      perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it');
     end if;
     decided.ttl := least(coalesce(decided.ttl, 'infinity'), decided.reviewed_at + packets.rejected_for());
     return decided;
   elsif exists (
     select from public.packet_store p where p.packet_id = any (decided.parent_ids) and p.withheld_creator is not null) then
-    perform identity.raise_error('L9VAL', 'review_state: approve the parents of this memory first', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: approve the parents of this memory first');
   end if;
   return decided;
 end $$;
@@ -8525,7 +8546,8 @@ comment on function packets.tg_packet_store__review is 'Withholds a new memory t
   'edits that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a '
   'text that was rejected before, L9IMM for an edit that needs a review.';
 grant execute on function packets.find_rejected, packets.refuse_rejected, packets.awaits_review,
-  packets.refuse_unreviewed_edit, packets.stamp_decision, packets.rejected_for to l9_agent, l9_admin, l9_worker;
+  packets.refuse_unreviewed_edit, packets.refuse_withheld_twin, packets.stamp_decision, packets.rejected_for
+  to l9_agent, l9_admin, l9_worker;
 grant execute on function packets.needs_review to l9_agent, l9_admin, l9_worker;
 
 create trigger _375_review
@@ -8806,7 +8828,8 @@ begin
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into superseded from public.packet_store p
-  where p.packet_id = (new.envelope ->> 'supersedes')::uuid and p.packet_id <> new.packet_id for no key update;
+  where p.packet_id = (new.envelope ->> 'supersedes')::uuid and p.packet_id <> new.packet_id and p.withheld_creator is null
+  for no key update;
   if not found then
     perform packets.raise_if_held((new.envelope ->> 'supersedes')::uuid);
   end if;
@@ -8843,7 +8866,8 @@ begin
     where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id
       and p.packet_type = new.packet_type
       and (p.scope, p.project_id, p.org_id, p.user_id)
-        is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
+        is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)
+      and (p.withheld_creator is null or packets.is_withheld(new.review_state))) then
     perform identity.raise_error('L9VAL',
       format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type));
   end if;
@@ -13273,7 +13297,8 @@ grant execute on function memories.check_version, memories.present_state to l9_a
 --! Included 130-memories/035-save-draft.sql
 -- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated,
 -- and in a kind without rules left as it is. save_memory() and memory_store() call save_draft().
-create function memories.find_ended(draft public.packet_store, fields jsonb) returns setof public.packet_store
+create function memories.find_ended(draft public.packet_store, fields jsonb, is_withheld boolean)
+returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -13288,7 +13313,10 @@ begin atomic
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id())
     and p.envelope @> fields
-  order by p.updated_at desc, p.packet_id desc limit 1;
+    -- As in packets.find_same(): one that is withheld is the same only as what its creator has to save for a review.
+    and (p.withheld_creator is null and not find_ended.is_withheld
+      or packets.is_withheld((find_ended.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
+  order by p.withheld_creator nulls first, p.updated_at desc, p.packet_id desc limit 1;
 end;
 comment on function memories.find_ended is 'The memory with these fields that has ended, so that a repeated save adds none.';
 
@@ -13426,7 +13454,7 @@ begin
         packets.speaker_of('message', packets.with_trimmed_speaker(draft.metadata), fields ->> 'content')));
   end if;
   if same.packet_id is null and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
-    select s.* into same from memories.find_ended(draft, fields) as s;
+    select s.* into same from memories.find_ended(draft, fields, is_withheld) as s;
   end if;
   return same;
 end $$;
@@ -14470,7 +14498,9 @@ begin
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
       'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
       'estimated_importance', v.importance_score, 'ttl', nullif(v.ttl, 'infinity'), 'correlation_id', v.correlation_id,
-      'session_id', v.session_id, 'trace_id', v.trace_id) as memory
+      'session_id', v.session_id, 'trace_id', v.trace_id)
+      || case when v.review_state is null then '{}'
+        else jsonb_build_object('review_state', v.review_state, 'review_reason', v.review_reason) end as memory
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all
@@ -14582,12 +14612,12 @@ grant execute on function public.get_memory_stats to l9_agent, l9_admin, l9_plat
 --! Included 130-memories/105-memory-days.sql
 -- Counts memories, events and sessions by day, for a timeline. Callers reach memory_days() over GraphQL and psql.
 create type public.memory_day as (day date, memories integer, events integer, sessions integer, is_partial boolean);
-comment on type public.memory_day is 'How many memories that the caller may read are of one day.';
-comment on column public.memory_day.day is 'The day of their event time, in the time zone of the call.';
-comment on column public.memory_day.memories is 'The number of memories, without events and sessions.';
-comment on column public.memory_day.events is 'The number of memories of kind event.';
-comment on column public.memory_day.sessions is 'The number of memories of kind session: the archived sessions.';
-comment on column public.memory_day.is_partial is 'True of the oldest day, if counting stopped there.';
+call identity.describe('public.memory_day', 'How many memories that the caller may read are of one day.
+  day: The day of their event time, in the time zone of the call.
+  memories: The number of memories, without events and sessions.
+  events: The number of memories of kind event.
+  sessions: The number of memories of kind session: the archived sessions.
+  is_partial: True of the oldest day, if counting stopped there.');
 
 create function memories.max_counted() returns integer language sql immutable parallel safe return 20000;
 comment on function memories.max_counted is 'How many memories memory_days() counts at most.';
@@ -14606,12 +14636,12 @@ begin
   memory_days.until := coalesce(memory_days.until, 'infinity');
   memory_days.project_id := identity.given_text(memory_days.project_id);
   if memory_days.since is null then
-    perform identity.raise_error('L9VAL', 'since: the beginning of the first day', 'since');
+    perform identity.raise_error('L9VAL', 'since: the beginning of the first day');
   end if;
   begin
     perform now() at time zone coalesce(memory_days.time_zone, 'UTC');
   exception when invalid_parameter_value then
-    perform identity.raise_error('L9VAL', 'time_zone: must be a time zone such as UTC or Europe/Berlin', 'time_zone');
+    perform identity.raise_error('L9VAL', 'time_zone: must be a time zone such as UTC or Europe/Berlin');
   end;
   with counted as materialized (
     select (p."timestamp" at time zone coalesce(memory_days.time_zone, 'UTC'))::date as happened_on, p.packet_type
@@ -14639,6 +14669,47 @@ comment on function public.memory_days is 'Counts the memories that the caller m
   'out. time_zone decides where a day begins. Writes an audit row. Errors: L9VAL, L9AUT.';
 grant execute on function public.memory_days to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/105-memory-days.sql
+--! Included 140-derived/005-memories-being-deleted.sql
+-- Deletes memories that the caller can't see, because what they rest on is deleted or changed. Triggers of summaries and of what
+-- models extract call delete_memories().
+create table derived.memories_being_deleted (packet_id uuid primary key);
+call identity.describe('derived.memories_being_deleted', 'Memories that are being deleted because what they rest on was deleted,
+    moved or changed. While there are rows, functions of the owner see what was derived from such memories; the rows are gone at
+    the end of the statement.
+  packet_id: The memory.');
+call identity.keep_private('derived.memories_being_deleted', functions => 'Only functions of the owner read and write it.');
+create policy definer_upkeep_reads on public.packet_store for select to l9_owner
+  using (packet_id in (select d.packet_id from derived.memories_being_deleted d));
+create policy definer_upkeep on public.packet_store for delete to l9_owner
+  using (packet_id in (select d.packet_id from derived.memories_being_deleted d));
+comment on policy definer_upkeep_reads on public.packet_store is 'Functions of the owner see the memories that they are about '
+  'to delete.';
+comment on policy definer_upkeep on public.packet_store is 'Deleting or moving a memory deletes, by a trigger, the summaries '
+  'that rest on it, also those that the caller does not see.';
+
+create function derived.is_deleting_memories() returns boolean language sql stable parallel safe set search_path = ''
+return exists (select from derived.memories_being_deleted);
+comment on function derived.is_deleting_memories is 'True while delete_memories() runs. Policies of the owner ask it. Not '
+  'executable by callers.';
+
+create function derived.delete_memories(packet_ids uuid[]) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  noted uuid[];
+begin
+  if coalesce(cardinality(packet_ids), 0) = 0 then
+    return;
+  end if;
+  with notes as (
+    insert into derived.memories_being_deleted (packet_id) select distinct i.id from unnest(packet_ids) as i (id)
+    on conflict do nothing returning packet_id)
+  select array_agg(n.packet_id) into noted from notes n;
+  delete from public.packet_store p where p.packet_id = any (packet_ids);
+  delete from derived.memories_being_deleted d where d.packet_id = any (noted);
+end $$;
+comment on function derived.delete_memories is 'Deletes memories with all that was derived from them, also those that the caller '
+  'does not see. Not executable by callers.';
+--! EndIncluded 140-derived/005-memories-being-deleted.sql
 --! Included 140-derived/010-definer-sources.sql
 -- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller sees.
 do $$
@@ -14646,7 +14717,8 @@ begin
   execute format($sql$
     create policy definer_sources on public.packet_store for select to l9_owner
     using (withheld_creator is null and (
-      (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
+      (ttl is null or ttl > now())
+        and ((select identity.current_role_name()) = 'l9_worker' or (select derived.is_deleting_memories()))
       or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now())))$sql$,
     identity.definer_condition());
 end $$;
@@ -14663,7 +14735,8 @@ create policy definer_claims on public.packet_store for update to l9_owner
 comment on policy definer_claims on public.packet_store is 'Functions of the owner stamp an administrator on a memory from which '
   'that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is 'Functions of the owner see the memories that the caller sees, to '
-  'derive rows from them; for jobs, all memories that have not expired. Nothing is derived from what is pending or rejected.';
+  'derive rows from them; for jobs, and while memories are deleted that rest on others, all memories that have not expired. '
+  'Nothing is derived from what is pending or rejected.';
 comment on policy definer_source_locks on public.packet_store is 'Functions of the owner lock a memory that the caller sees '
   'while they derive from it. They can''t change any.';
 
@@ -14805,7 +14878,7 @@ begin
   if packets.is_withheld((memory).review_state) then
     perform identity.raise_error('L9IMM', format(
       'scope: what you save there as %s needs a review, and this can''t wait for one; save a memory instead, or name one '
-      'that was approved', (memory).packet_type), 'scope');
+      'that was approved', (memory).packet_type));
   end if;
 end $$;
 comment on function derived.refuse_withheld is 'Raises L9IMM for a memory that waits for a review, where what is to be '
@@ -14819,8 +14892,7 @@ begin
     select from public.packet_store p
     where p.packet_id = refuse_withheld_source.packet_id and p.withheld_creator is not null) then
     perform identity.raise_error('L9IMM', format(
-      'source_packet: memory %s waits for a review, or was rejected, so nothing can be derived from it', packet_id),
-      'source_packet');
+      'source_packet: memory %s waits for a review, or was rejected, so nothing can be derived from it', packet_id));
   end if;
 end $$;
 comment on function derived.refuse_withheld_source is 'Raises L9IMM for a memory that the caller sees and that does not count.';
@@ -15051,11 +15123,11 @@ begin
   execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
   execute format($sql$
     create policy definer_functions on %s to l9_owner
-    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$,
-    derived, identity.definer_condition());
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s
+      or (select derived.is_deleting_memories()))$sql$, derived, identity.definer_condition());
   execute format('comment on policy definer_functions on %s is %L', derived,
     'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and '
-    'operators, all rows.');
+    'operators, and while memories are deleted that rest on others, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 
@@ -24879,7 +24951,7 @@ create function summaries.tg_memory_summary_sources__delete_summaries() returns 
 language plpgsql security definer set search_path = '' set enable_nestloop = off as $$
 begin
   -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
-  perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
+  perform derived.delete_memories(array(select distinct o.summary_packet from old_rows o));
   return null;
 end $$;
 comment on function summaries.tg_memory_summary_sources__delete_summaries is 'Deletes a summary when the first of its sources is '
@@ -24888,36 +24960,6 @@ comment on function summaries.tg_memory_summary_sources__delete_summaries is 'De
 create trigger _600_delete_summaries after delete on public.memory_summary_sources referencing old table as old_rows
   for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
 --! EndIncluded 260-summaries/030-memory-summary-sources.sql
---! Included 260-summaries/040-summaries-being-deleted.sql
--- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
--- Triggers of sources and store_summary() call delete_summaries().
-create table summaries.summaries_being_deleted (summary_packet uuid primary key);
-call identity.describe('summaries.summaries_being_deleted', 'Summaries that are being deleted because one of their sources was
-    deleted or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.
-  summary_packet: The memory of the summary.');
-call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
-create policy definer_upkeep_reads on public.packet_store for select to l9_owner
-  using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
-create policy definer_upkeep on public.packet_store for delete to l9_owner
-  using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
-comment on policy definer_upkeep_reads on public.packet_store is 'Functions of the owner see the summaries that they are about '
-  'to delete.';
-comment on policy definer_upkeep on public.packet_store is 'Deleting or moving a memory deletes, by a trigger, the summaries '
-  'that rest on it, also those that the caller does not see.';
-
-create function summaries.delete_summaries(summary_packets uuid[]) returns void
-language plpgsql volatile set search_path = '' as $$
-begin
-  if coalesce(cardinality(summary_packets), 0) = 0 then
-    return;
-  end if;
-  insert into summaries.summaries_being_deleted (summary_packet) select distinct s.id from unnest(summary_packets) as s (id)
-  on conflict do nothing;
-  delete from public.packet_store p where p.packet_id = any (summary_packets);
-  delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
-end $$;
-comment on function summaries.delete_summaries is 'Deletes summaries, also those that the caller does not see.';
---! EndIncluded 260-summaries/040-summaries-being-deleted.sql
 --! Included 260-summaries/050-columns-of-summaries.sql
 -- Fields of a summary in GraphQL that other tables hold: its text, its sources and whether it is stale; and the
 -- heading that its memory begins with.
@@ -25055,7 +25097,7 @@ begin
     perform identity.raise_error('L9VAL',
       'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists');
   end if;
-  perform summaries.delete_summaries(array(
+  perform derived.delete_memories(array(
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
   return null;
 end $$;
@@ -25512,12 +25554,12 @@ begin
     store_summary.key_decisions, store_summary.confidence);
   audience := summaries.audience_of_sources(source_packet_ids);
   if packets.needs_review(audience.tenant_id, 'job', audience.scope, audience.project_id, 'summary', 'l9-memory') then
-    perform identity.raise_error('L9IMM', 'scope: summaries there need a review, and one of a job can''t wait for it', 'scope');
+    perform identity.raise_error('L9IMM', 'scope: summaries there need a review, and one of a job can''t wait for it');
   end if;
   perform summaries.lock_summary(
     packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope),
     store_summary.scope_type, store_summary.scope_value);
-  perform summaries.delete_summaries(array(
+  perform derived.delete_memories(array(
     select s.source_packet from public.memory_summaries s
     where s.tenant_id = audience.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
       and s.org_id is not distinct from audience.org_id and s.user_id is not distinct from audience.user_id
@@ -25972,17 +26014,17 @@ create table extraction.proposals (
   source_packet uuid not null references public.packet_store on delete cascade
 );
 create index proposals_source_idx on extraction.proposals (source_packet);
-comment on table extraction.proposals is 'Memories of kind extraction, which go when the memory that was read is deleted or '
-  'changes.';
-comment on column extraction.proposals.packet_id is 'The memory of kind extraction.';
-comment on column extraction.proposals.source_packet is 'The memory that the model read.';
+call identity.describe('extraction.proposals', 'Memories of kind extraction, which go when the memory that was read is deleted or
+    changes.
+  packet_id: The memory of kind extraction.
+  source_packet: The memory that the model read.');
 call identity.keep_private('extraction.proposals',
   functions => 'store_extraction() writes rows, and the trigger of an approval reads them.');
 
 create function extraction.tg_proposals__delete_packets() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
-  perform summaries.delete_summaries(array(select o.packet_id from old_rows o));
+  perform derived.delete_memories(array(select o.packet_id from old_rows o));
   return null;
 end $$;
 comment on function extraction.tg_proposals__delete_packets is 'Deletes what was extracted from a memory that is deleted or has '
@@ -26567,21 +26609,21 @@ grant execute on function access.get_expired_memory, access.substitute_claims, a
 create type public.caller_rights as (caller text, creator text, role text, tenant_id uuid, tenant_name text, org_id uuid,
   user_id uuid, projects text[], readable_scopes text[], writable_scopes text[], can_clean_up boolean, is_admin boolean,
   is_read_only boolean);
-comment on type public.caller_rights is 'A caller and its rights, after the claims of its key or token were limited by its '
-  'actor''s row.';
-comment on column public.caller_rights.caller is 'The caller.';
-comment on column public.caller_rights.creator is 'The creator of the memories that it saves.';
-comment on column public.caller_rights.role is 'Database role of the caller.';
-comment on column public.caller_rights.tenant_id is 'Tenant of the caller.';
-comment on column public.caller_rights.tenant_name is 'Name of that tenant.';
-comment on column public.caller_rights.org_id is 'The org that it acts for.';
-comment on column public.caller_rights.user_id is 'The user that it acts for.';
-comment on column public.caller_rights.projects is 'Projects that it can work in; * means every project.';
-comment on column public.caller_rights.readable_scopes is 'Scopes that it can read.';
-comment on column public.caller_rights.writable_scopes is 'Scopes that it can write.';
-comment on column public.caller_rights.can_clean_up is 'True if it can delete expired memories.';
-comment on column public.caller_rights.is_admin is 'True if it administers its tenant, or all tenants.';
-comment on column public.caller_rights.is_read_only is 'True if it can write in no scope.';
+call identity.describe('public.caller_rights', 'A caller and its rights, after the claims of its key or token were limited by its
+    actor''s row.
+  caller: The caller.
+  creator: The creator of the memories that it saves.
+  role: Database role of the caller.
+  tenant_id: Tenant of the caller.
+  tenant_name: Name of that tenant.
+  org_id: The org that it acts for.
+  user_id: The user that it acts for.
+  projects: Projects that it can work in; * means every project.
+  readable_scopes: Scopes that it can read.
+  writable_scopes: Scopes that it can write.
+  can_clean_up: True if it can delete expired memories.
+  is_admin: True if it administers its tenant, or all tenants.
+  is_read_only: True if it can write in no scope.');
 
 create function public.who_am_i() returns public.caller_rights
 language plpgsql stable security definer set search_path = '' as $$
@@ -26994,7 +27036,7 @@ begin
   perform packets.check_scope(scope, project_id);
   if packets.needs_review(me.tenant_id, me.caller, scope, project_id, 'session', me.source) then
     perform identity.raise_error('L9IMM',
-      'scope: sessions that you archive there need a review, and an archive can''t wait for one; name another scope', 'scope');
+      'scope: sessions that you archive there need a review, and an archive can''t wait for one; name another scope');
   end if;
   -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
   perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false);
@@ -29276,20 +29318,20 @@ begin
     identity.check_bytes(rule.project_id, packets.max_reference_bytes(), 'project_id'),
     identity.check_bytes(rule.source, packets.max_reference_bytes(), 'source');
   if rule.needs_review is null then
-    perform identity.raise_error('L9VAL', 'needs_review: must be true or false', 'needs_review');
+    perform identity.raise_error('L9VAL', 'needs_review: must be true or false');
   elsif cardinality(rule.kinds) > 64 then
-    perform identity.raise_error('L9LIM', format('kinds: at most 64, got %s', cardinality(rule.kinds)), 'kinds');
+    perform identity.raise_error('L9LIM', format('kinds: at most 64, got %s', cardinality(rule.kinds)));
   elsif exists (select from unnest(rule.kinds) as k (kind) where (k.kind ~ packets.kind_pattern()) is not true) then
     perform identity.raise_error('L9VAL',
-      'kinds: each must be a lower-case word of letters, digits and _, at most 63 characters', 'kinds');
+      'kinds: each must be a lower-case word of letters, digits and _, at most 63 characters');
   elsif rule.scope is not null and not exists (
     select from public.scopes s where s.tenant_id = rule.tenant_id and s.scope = rule.scope) then
-    perform identity.raise_error('L9VAL', 'scope: no such scope', 'scope');
+    perform identity.raise_error('L9VAL', 'scope: no such scope');
   elsif rule.caller is not null and rule.caller <> 'job' and not exists (
     select from public.actors a where a.tenant_id = rule.tenant_id and a.caller = rule.caller) then
-    perform identity.raise_error('L9VAL', 'caller: no such caller', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no such caller');
   elsif not identity.is_project_id(rule.project_id) then
-    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-');
   end if;
 end $$;
 comment on function review.check_rule is 'Raises L9VAL or L9LIM, naming the field, for a rule that nothing could meet.';
@@ -29414,7 +29456,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if (set_review_settings.rejected_again in ('refuse', 'hold')) is not true then
-    perform identity.raise_error('L9VAL', 'rejected_again: must be refuse or hold', 'rejected_again');
+    perform identity.raise_error('L9VAL', 'rejected_again: must be refuse or hold');
   end if;
   insert into public.review_settings as s (tenant_id, rejected_again)
   values (admin.target_tenant_id, set_review_settings.rejected_again)
@@ -29470,7 +29512,7 @@ begin
   if exists (select from public.packet_store p where p.part_of = held.packet_id) then
     perform identity.raise_error('L9VAL', format(
       'review_state: memory %s counts already as the same %s, so this one with its parts can''t stand beside it; '
-      'reject this one, or delete that one first', counting.packet_id, held.packet_type), 'review_state');
+      'reject this one, or delete that one first', counting.packet_id, held.packet_type));
   end if;
   delete from public.packet_store p where p.packet_id = held.packet_id;
   if rules is null then
@@ -29498,7 +29540,7 @@ declare
 begin
   perform identity.require_admin();
   if (decide.decision in ('approved', 'rejected', 'pending')) is not true then
-    perform identity.raise_error('L9VAL', 'decision: must be approved, rejected or pending', 'decision');
+    perform identity.raise_error('L9VAL', 'decision: must be approved, rejected or pending');
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into held from public.packet_store p where p.packet_id = decide.packet_id for update;
@@ -29544,14 +29586,14 @@ language plpgsql stable set search_path = '' as $$
 begin
   if (memory).packet_type = 'extraction' then
     perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the '
-      'memory that was read; retract them instead', (memory).packet_id), 'packet_ids');
+      'memory that was read; retract them instead', (memory).packet_id));
   elsif (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
       and exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
     or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
     or exists (select from public.memory_summaries s where s.source_packet = (memory).packet_id)
     or exists (select from public.session_archives a where a.packet_id = (memory).packet_id) then
     perform identity.raise_error('L9VAL', format('packet_ids: memory %s counts already and holds a lesson, a summary or an '
-      'archived session, which could not be made again; delete it instead', (memory).packet_id), 'packet_ids');
+      'archived session, which could not be made again; delete it instead', (memory).packet_id));
   end if;
 end $$;
 comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that '
@@ -29577,6 +29619,8 @@ begin
   delete from public.memory_embeddings e where e.packet_id = id;
   insert into importance.pending_recounts (packet_id) select unnest(memory.parent_ids);
   delete from importance.memory_citations c where c.cited_by = id;
+  perform derived.delete_memories(array(
+    select l.summary_packet from public.memory_summary_sources l where l.packet_id = id));
 end $$;
 comment on function review.withdraw is 'Deletes what was derived from a memory that no longer counts. Not executable by callers.';
 --! EndIncluded 320-review/025-withdraw.sql
@@ -29673,14 +29717,14 @@ create table review.merges (
   access_count bigint not null
 );
 create index merges_kept_idx on review.merges (kept_id);
-comment on table review.merges is 'Memories that counted when they were merged into others, while both are there.';
-comment on column review.merges.packet_id is 'The memory that was merged; it is rejected since.';
-comment on column review.merges.kept_id is 'The memory that it was merged into.';
-comment on column review.merges.fact_evidence is 'The statements of facts that went over.';
-comment on column review.merges.relationship_evidence is 'The statements of relationships that went over.';
-comment on column review.merges.world_updates is 'The updates of the world model that went over.';
-comment on column review.merges.cited_by is 'The memories whose citation went over.';
-comment on column review.merges.access_count is 'How many accesses were added to the count of the other memory.';
+call identity.describe('review.merges', 'Memories that counted when they were merged into others, while both are there.
+  packet_id: The memory that was merged; it is rejected since.
+  kept_id: The memory that it was merged into.
+  fact_evidence: The statements of facts that went over.
+  relationship_evidence: The statements of relationships that went over.
+  world_updates: The updates of the world model that went over.
+  cited_by: The memories whose citation went over.
+  access_count: How many accesses were added to the count of the other memory.');
 call identity.keep_private('review.merges', functions => 'merge_memories() writes the rows, and undo_review() deletes them.');
 create policy scope_access on review.merges for select to l9_admin
   using (exists (select from public.packet_store p where p.packet_id = merges.packet_id));
@@ -29773,7 +29817,7 @@ declare
   moved review.merges;
 begin
   if not review.is_same_audience(merged, kept) then
-    perform identity.raise_error('L9VAL', 'others: must be of the scope, project, org and user of keep', 'others');
+    perform identity.raise_error('L9VAL', 'others: must be of the scope, project, org and user of keep');
   end if;
   moved.packet_id := from_id;
   moved.kept_id := to_id;
@@ -29869,9 +29913,10 @@ begin
     answer := review.decide(undo.packet_id, 'pending');
   end if;
   if decided.review_state = 'rejected' then
-    update public.packet_store p set ttl = review.ttl_before(decided) where p.packet_id = undo.packet_id
+    update public.packet_store p set ttl = review.ttl_before(decided)
+    where p.packet_id = undo.packet_id and p.ttl is distinct from review.ttl_before(decided)
     returning p.* into decided;
-    answer.memory := decided;
+    answer.memory := case when found then decided else answer.memory end;
   end if;
   return answer;
 end $$;
@@ -29885,14 +29930,14 @@ grant execute on function review.ttl_before, review.undo to l9_admin;
 
 create type public.review_decision as (
   packet_id uuid, status text, kind text, scope text, project_id text, updated_at timestamptz, merged_into uuid);
-comment on type public.review_decision is 'What became of a memory that a reviewer decided about.';
-comment on column public.review_decision.packet_id is 'The memory.';
-comment on column public.review_decision.status is 'approved, rejected, pending, or merged: joined with another memory.';
-comment on column public.review_decision.kind is 'Its kind.';
-comment on column public.review_decision.scope is 'Its scope.';
-comment on column public.review_decision.project_id is 'Its project.';
-comment on column public.review_decision.updated_at is 'When it was last changed: its version.';
-comment on column public.review_decision.merged_into is 'The memory that it was joined with; null if it stands by itself.';
+call identity.describe('public.review_decision', 'What became of a memory that a reviewer decided about.
+  packet_id: The memory.
+  status: approved, rejected, pending, or merged: joined with another memory.
+  kind: Its kind.
+  scope: Its scope.
+  project_id: Its project.
+  updated_at: When it was last changed: its version.
+  merged_into: The memory that it was joined with; null if it stands by itself.');
 
 create function review.max_batch() returns integer language sql immutable parallel safe return 500;
 comment on function review.max_batch is 'How many memories a reviewer can decide about in one call: 500.';
@@ -29917,12 +29962,15 @@ end $$;
 comment on function review.checked_ids is 'The list of ids, or L9VAL or L9LIM if it is empty, too long, or names one twice.';
 
 -- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so
--- that a parent comes before its children. An error names its item and undoes all of the call.
+-- that a parent comes before its children. What another call changed while this one waited for the lock is refused, because
+-- nobody has read it as it is. An error names its item and undoes all of the call.
 create function review.decide_all(packet_ids uuid[], decision text, reason text, expected_version timestamptz)
 returns setof public.review_decision
 language plpgsql volatile set search_path = '' as $$
 declare
   ids constant uuid[] := review.checked_ids(packet_ids);
+  seen constant jsonb := (
+    select jsonb_object_agg(p.packet_id, p.updated_at) from public.packet_store p where p.packet_id = any (ids));
   item record;
   answer review.decision;
   state text;
@@ -29933,10 +29981,11 @@ declare
 begin
   perform from public.packet_store p where p.packet_id = any (ids) order by p.packet_id for update;
   for item in
-    select i.id, i.place from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
+    select i.id, i.place, p as memory from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
     order by p.created_at, p.packet_id
   loop
     begin
+      perform memories.check_version(item.memory, (seen ->> item.id::text)::timestamptz);
       answer := case
         when decision = 'undone'
           or decision = 'approved' and exists (select from review.merges m where m.packet_id = item.id) then review.undo(item.id)
@@ -29964,10 +30013,9 @@ begin
   if coalesce(cardinality(packet_ids), 0) = 1 then
     return;
   elsif is_edited then
-    perform identity.raise_error('L9VAL', 'packet_ids: one memory only, where its text, title, tags or fields are changed',
-      'packet_ids');
+    perform identity.raise_error('L9VAL', 'packet_ids: one memory only, where its text, title, tags or fields are changed');
   elsif expected_version is not null then
-    perform identity.raise_error('L9VAL', 'expected_version: goes with one memory only', 'expected_version');
+    perform identity.raise_error('L9VAL', 'expected_version: goes with one memory only');
   end if;
 end $$;
 comment on function review.check_edit is 'Raises L9VAL where more than one memory is to be changed, or checked for its version.';
@@ -29977,17 +30025,19 @@ create function review.edit(
   packet_id uuid, content text, title text, tags text[], fields jsonb, expected_version timestamptz) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
+  read_version constant timestamptz := coalesce(expected_version, (
+    select p.updated_at from public.packet_store p where p.packet_id = edit.packet_id));
   held public.packet_store;
   title_field text;
 begin
   if jsonb_typeof(fields) <> 'object' then
-    perform identity.raise_error('L9VAL', 'fields: must be an object', 'fields');
+    perform identity.raise_error('L9VAL', 'fields: must be an object');
   end if;
   select p.* into held from public.packet_store p where p.packet_id = edit.packet_id for update;
   if not found then
     perform memories.raise_not_yours(edit.packet_id);
   end if;
-  perform memories.check_version(held, expected_version);
+  perform memories.check_version(held, read_version);
   if held.review_state is null then
     perform identity.raise_error('L9VAL', format('memory %s needs no review: change it with update_memory', edit.packet_id),
       'packet_ids');
@@ -29995,7 +30045,7 @@ begin
   if title is not null then
     title_field := kinds.rules_of(held.packet_type, held.tenant_id) ->> 'title';
     if title_field is null then
-      perform identity.raise_error('L9VAL', format('title: a memory of kind %s has none', held.packet_type), 'title');
+      perform identity.raise_error('L9VAL', format('title: a memory of kind %s has none', held.packet_type));
     end if;
     fields := coalesce(fields, '{}') || jsonb_build_object(title_field, title);
   end if;
@@ -30033,7 +30083,7 @@ begin
   perform identity.require_admin();
   perform review.check_edit(review.checked_ids(packet_ids), expected_version, is_edited => false);
   if identity.given_text(reason) is null then
-    perform identity.raise_error('L9VAL', 'reason: required to reject a memory; its writer reads it', 'reason');
+    perform identity.raise_error('L9VAL', 'reason: required to reject a memory; its writer reads it');
   end if;
   perform identity.check_bytes(btrim(reason), packets.max_reason_bytes(), 'reason');
   return query select d.* from review.decide_all(packet_ids, 'rejected', reason, expected_version) d;
@@ -30054,7 +30104,7 @@ begin
 end $$;
 comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved '
   'or rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former '
-  'one. For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
+  'one. For administrators. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function public.undo_review to l9_agent, l9_admin;
 --! EndIncluded 320-review/040-decisions.sql
 --! Included 320-review/050-merge-memories.sql
@@ -30062,9 +30112,9 @@ grant execute on function public.undo_review to l9_agent, l9_admin;
 -- history, and undo_review() brings them back.
 
 create type public.merge_result as (memory public.packet_store, merged public.review_decision[]);
-comment on type public.merge_result is 'The memory that was kept, and what became of the others.';
-comment on column public.merge_result.memory is 'The memory that was kept, as it is now.';
-comment on column public.merge_result.merged is 'The others: their status is merged.';
+call identity.describe('public.merge_result', 'The memory that was kept, and what became of the others.
+  memory: The memory that was kept, as it is now.
+  merged: The others: their status is merged.');
 
 -- Evidence goes over only within one audience, so that nothing becomes readable for somebody else.
 create function review.check_merge(kept public.packet_store, other public.packet_store) returns void
@@ -30129,10 +30179,10 @@ declare
 begin
   if cardinality(new_tags) > packets.max_tags() then
     perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at '
-      'most %s', cardinality(new_tags), packets.max_tags()), 'others');
+      'most %s', cardinality(new_tags), packets.max_tags()));
   elsif cardinality(new_parents) > packets.max_parents() then
     perform identity.raise_error('L9LIM', format('others: their parents and those of the memory that is kept are %s together, at '
-      'most %s', cardinality(new_parents), packets.max_parents()), 'others');
+      'most %s', cardinality(new_parents), packets.max_parents()));
   end if;
   return (public.update_memory(kept.packet_id, content => take_labels.text, tags => nullif(new_tags, '{}'),
     parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => new_importance)).memory;
@@ -30155,14 +30205,14 @@ declare
   message text;
 begin
   if keep is null or keep = any (ids) then
-    perform identity.raise_error('L9VAL', 'keep: the id of a memory that is not among the others', 'keep');
+    perform identity.raise_error('L9VAL', 'keep: the id of a memory that is not among the others');
   end if;
   perform from public.packet_store p where p.packet_id = any (ids || keep) order by p.packet_id for update;
   select p.* into kept from public.packet_store p where p.packet_id = keep;
   if not found then
     perform memories.raise_not_yours(keep);
   elsif kept.review_state = 'rejected' then
-    perform identity.raise_error('L9VAL', 'keep: it was rejected; approve it first', 'keep');
+    perform identity.raise_error('L9VAL', 'keep: it was rejected; approve it first');
   end if;
   perform memories.check_version(kept, expected_version);
   given := array(select p from public.packet_store p where p.packet_id = any (ids) order by p.packet_id);
@@ -30190,69 +30240,68 @@ grant execute on function public.merge_memories to l9_agent, l9_admin;
 
 create type public.review_duplicate as (
   packet_id uuid, similarity real, content text, creator text, source text, created_at timestamptz);
-comment on type public.review_duplicate is 'A memory that counts and says nearly the same as one that waits.';
-comment on column public.review_duplicate.packet_id is 'The memory.';
-comment on column public.review_duplicate.similarity is 'From 0.75 to 1; 1 means the same words.';
-comment on column public.review_duplicate.content is 'Its text, at most 2000 characters of it.';
-comment on column public.review_duplicate.creator is 'The agent that wrote it.';
-comment on column public.review_duplicate.source is 'The source of that agent.';
-comment on column public.review_duplicate.created_at is 'When it was saved.';
+call identity.describe('public.review_duplicate', 'A memory that counts and says nearly the same as one that waits.
+  packet_id: The memory.
+  similarity: From 0.75 to 1; 1 means the same words.
+  content: Its text, at most 2000 characters of it.
+  creator: The agent that wrote it.
+  source: The source of that agent.
+  created_at: When it was saved.');
 
 create type public.review_contradiction as (
   fact_id uuid, subject text, predicate text, present_object jsonb, new_object jsonb, confidence double precision,
   source_packet uuid, creator text, is_from_admin boolean);
-comment on type public.review_contradiction is 'A fact that holds, and that the approval of a memory would contradict.';
-comment on column public.review_contradiction.fact_id is 'The fact.';
-comment on column public.review_contradiction.subject is 'What it is about.';
-comment on column public.review_contradiction.predicate is 'The property or relation.';
-comment on column public.review_contradiction.present_object is 'Its value now.';
-comment on column public.review_contradiction.new_object is 'The value that the memory states.';
-comment on column public.review_contradiction.confidence is 'How sure the present value is, from 0 to 1.';
-comment on column public.review_contradiction.source_packet is 'The memory that states the present value.';
-comment on column public.review_contradiction.creator is 'Who states it.';
-comment on column public.review_contradiction.is_from_admin is 'True if an administrator states it: then it stays in spite of '
-  'the approval.';
+call identity.describe('public.review_contradiction', 'A fact that holds, and that the approval of a memory would contradict.
+  fact_id: The fact.
+  subject: What it is about.
+  predicate: The property or relation.
+  present_object: Its value now.
+  new_object: The value that the memory states.
+  confidence: How sure the present value is, from 0 to 1.
+  source_packet: The memory that states the present value.
+  creator: Who states it.
+  is_from_admin: True if an administrator states it: then it stays in spite of the approval.');
 
 create type public.review_rejection as (packet_id uuid, reviewed_by text, reviewed_at timestamptz, review_reason text);
-comment on type public.review_rejection is 'A memory of the same text that was rejected before.';
-comment on column public.review_rejection.packet_id is 'The memory.';
-comment on column public.review_rejection.reviewed_by is 'The administrator who rejected it.';
-comment on column public.review_rejection.reviewed_at is 'When it was rejected.';
-comment on column public.review_rejection.review_reason is 'Why it was rejected.';
+call identity.describe('public.review_rejection', 'A memory of the same text that was rejected before.
+  packet_id: The memory.
+  reviewed_by: The administrator who rejected it.
+  reviewed_at: When it was rejected.
+  review_reason: Why it was rejected.');
 
 create type public.review_item as (
   packet_id uuid, kind text, title text, content text, is_truncated boolean, fields jsonb, scope text, project_id text,
   branch text, tags text[], creator text, source text, agent text, tool_name text, speaker text, "timestamp" timestamptz,
   created_at timestamptz, updated_at timestamptz, duplicates public.review_duplicate[],
   contradictions public.review_contradiction[], rejected_before public.review_rejection[]);
-comment on type public.review_item is 'A memory that waits for a review.';
-comment on column public.review_item.packet_id is 'The memory.';
-comment on column public.review_item.kind is 'Its kind.';
-comment on column public.review_item.title is 'Its title, if its kind has one.';
-comment on column public.review_item.content is 'Its text, at most 8000 characters of it.';
-comment on column public.review_item.is_truncated is 'True if the text is longer; get_memory returns all of it.';
-comment on column public.review_item.fields is 'The fields of its kind; null if they are larger than 16 KiB.';
-comment on column public.review_item.scope is 'Who can see it once it is approved.';
-comment on column public.review_item.project_id is 'Its project.';
-comment on column public.review_item.branch is 'Its branch; null: every branch.';
-comment on column public.review_item.tags is 'Its labels.';
-comment on column public.review_item.creator is 'The agent that wrote it.';
-comment on column public.review_item.source is 'The source of that agent.';
-comment on column public.review_item.agent is 'The name that the agent goes by.';
-comment on column public.review_item.tool_name is 'The tool or mutation that saved it.';
-comment on column public.review_item.speaker is 'Who said it.';
-comment on column public.review_item."timestamp" is 'When it happened.';
-comment on column public.review_item.created_at is 'When it was saved.';
-comment on column public.review_item.updated_at is 'When it was last changed: its version. Pass it as expected_version.';
-comment on column public.review_item.duplicates is 'Memories that count and say nearly the same, most similar first.';
-comment on column public.review_item.contradictions is 'Facts that hold and that its approval would contradict.';
-comment on column public.review_item.rejected_before is 'Memories of the same text that were rejected, the last first.';
+call identity.describe('public.review_item', 'A memory that waits for a review.
+  packet_id: The memory.
+  kind: Its kind.
+  title: Its title, if its kind has one.
+  content: Its text, at most 8000 characters of it.
+  is_truncated: True if the text is longer; get_memory returns all of it.
+  fields: The fields of its kind; null if they are larger than 16 KiB.
+  scope: Who can see it once it is approved.
+  project_id: Its project.
+  branch: Its branch; null: every branch.
+  tags: Its labels.
+  creator: The agent that wrote it.
+  source: The source of that agent.
+  agent: The name that the agent goes by.
+  tool_name: The tool or mutation that saved it.
+  speaker: Who said it.
+  timestamp: When it happened.
+  created_at: When it was saved.
+  updated_at: When it was last changed: its version. Pass it as expected_version.
+  duplicates: Memories that count and say nearly the same, most similar first.
+  contradictions: Facts that hold and that its approval would contradict.
+  rejected_before: Memories of the same text that were rejected, the last first.');
 
 create type public.review_page as (items public.review_item[], waiting integer, next_cursor text);
-comment on type public.review_page is 'A part of the queue of a reviewer.';
-comment on column public.review_page.items is 'What waits, oldest first.';
-comment on column public.review_page.waiting is 'How many memories wait that meet the filters; 1000 stands for 1000 or more.';
-comment on column public.review_page.next_cursor is 'Give it as cursor to read on; null: there are no more.';
+call identity.describe('public.review_page', 'A part of the queue of a reviewer.
+  items: What waits, oldest first.
+  waiting: How many memories wait that meet the filters; 1000 stands for 1000 or more.
+  next_cursor: Give it as cursor to read on; null: there are no more.');
 
 create function review.statements_of(memory public.packet_store)
 returns table (subject text, predicate text, object jsonb)
@@ -30341,26 +30390,20 @@ declare
   page public.review_page;
 begin
   if k is null or k not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'k: from 1 to 100', 'k');
+    perform identity.raise_error('L9VAL', 'k: from 1 to 100');
   elsif identity.given_text(review_queue.cursor) is not null and after is null then
-    perform identity.raise_error('L9VAL', 'cursor: must be the next_cursor of an earlier answer', 'cursor');
+    perform identity.raise_error('L9VAL', 'cursor: must be the next_cursor of an earlier answer');
   end if;
-  select count(*)::integer into page.waiting
-  from (
-    select from public.packet_store p
-    where p.tenant_id = me.tenant_id and p.review_state = 'pending' and p.part_of is null
-      and (only_scope is null or p.scope = only_scope) and (only_project is null or p.project_id = only_project)
-      and (only_creator is null or p.metadata ->> 'creator' = only_creator)
-      and (only_kinds is null or p.packet_type = any (only_kinds))
-    limit 1000) w;
-  found_ids := array(
+  with waiting as not materialized (
     select p.packet_id from public.packet_store p
     where p.tenant_id = me.tenant_id and p.review_state = 'pending' and p.part_of is null
-      and (after is null or p.packet_id > after)
       and (only_scope is null or p.scope = only_scope) and (only_project is null or p.project_id = only_project)
       and (only_creator is null or p.metadata ->> 'creator' = only_creator)
       and (only_kinds is null or p.packet_type = any (only_kinds))
-    order by p.packet_id limit k + 1);
+  )
+  select (select count(*) from (select from waiting limit 1000)),
+    array(select w.packet_id from waiting w where after is null or w.packet_id > after order by w.packet_id limit k + 1)
+  into page.waiting, found_ids;
   if cardinality(found_ids) > k then
     found_ids := found_ids[1:k];
     page.next_cursor := found_ids[k];
@@ -30384,45 +30427,42 @@ grant execute on function public.review_queue to l9_agent, l9_admin;
 
 create type public.table_health as (table_name text, live_rows bigint, dead_rows bigint, table_bytes bigint, index_bytes bigint,
   sequential_scans bigint, sequential_rows bigint, index_scans bigint, last_vacuum_at timestamptz, last_analyze_at timestamptz);
-comment on type public.table_health is 'Size and use of a table, with all of its partitions.';
-comment on column public.table_health.table_name is 'Schema and name.';
-comment on column public.table_health.live_rows is 'How many rows it has, as PostgreSQL estimates.';
-comment on column public.table_health.dead_rows is 'How many rows were deleted or replaced and take space until the next '
-  'vacuum, as PostgreSQL estimates.';
-comment on column public.table_health.table_bytes is 'Size without its indexes.';
-comment on column public.table_health.index_bytes is 'Size of its indexes.';
-comment on column public.table_health.sequential_scans is 'How often all of it was read, since the statistics were reset.';
-comment on column public.table_health.sequential_rows is 'How many rows were read by reading all of it.';
-comment on column public.table_health.index_scans is 'How often an index was used to read it, since the statistics were reset.';
-comment on column public.table_health.last_vacuum_at is 'When it, or one of its partitions, was last vacuumed. Null: never.';
-comment on column public.table_health.last_analyze_at is 'When its statistics for the planner were last computed. Null: never.';
+call identity.describe('public.table_health', 'Size and use of a table, with all of its partitions.
+  table_name: Schema and name.
+  live_rows: How many rows it has, as PostgreSQL estimates.
+  dead_rows: How many rows were deleted or replaced and take space until the next vacuum, as PostgreSQL estimates.
+  table_bytes: Size without its indexes.
+  index_bytes: Size of its indexes.
+  sequential_scans: How often all of it was read, since the statistics were reset.
+  sequential_rows: How many rows were read by reading all of it.
+  index_scans: How often an index was used to read it, since the statistics were reset.
+  last_vacuum_at: When it, or one of its partitions, was last vacuumed. Null: never.
+  last_analyze_at: When its statistics for the planner were last computed. Null: never.');
 
 create type public.index_health as (index_name text, table_name text, bytes bigint, scans bigint, last_scan_at timestamptz,
   is_unique boolean, is_valid boolean);
-comment on type public.index_health is 'Size and use of an index, with those of all partitions.';
-comment on column public.index_health.index_name is 'Schema and name.';
-comment on column public.index_health.table_name is 'Table that the index belongs to.';
-comment on column public.index_health.bytes is 'Size of the index.';
-comment on column public.index_health.scans is 'How often it was used, since the statistics were reset. A unique index also '
-  'serves by what it refuses.';
-comment on column public.index_health.last_scan_at is 'When it was last used. Null: never.';
-comment on column public.index_health.is_unique is 'Whether it refuses duplicates.';
-comment on column public.index_health.is_valid is 'False: its creation failed, so no query uses it.';
+call identity.describe('public.index_health', 'Size and use of an index, with those of all partitions.
+  index_name: Schema and name.
+  table_name: Table that the index belongs to.
+  bytes: Size of the index.
+  scans: How often it was used, since the statistics were reset. A unique index also serves by what it refuses.
+  last_scan_at: When it was last used. Null: never.
+  is_unique: Whether it refuses duplicates.
+  is_valid: False: its creation failed, so no query uses it.');
 
 create type public.job_health as (type text, runs integer, failed integer, running_since timestamptz, last_started_at timestamptz,
   last_completed_at timestamptz, last_seconds double precision, last_failed_at timestamptz, last_error text);
-comment on type public.job_health is 'How the runs of a job ended, over the last seven days: the newest 10,000 rows of tasks '
-  'are counted.';
-comment on column public.job_health.type is 'The kind of work, such as embed_pending.';
-comment on column public.job_health.runs is 'How many runs there were.';
-comment on column public.job_health.failed is 'How many runs failed.';
-comment on column public.job_health.running_since is 'When the oldest run that has not ended was started. Null: none is '
-  'running.';
-comment on column public.job_health.last_started_at is 'When the newest run was started.';
-comment on column public.job_health.last_completed_at is 'When a run last completed.';
-comment on column public.job_health.last_seconds is 'How long the run took that completed last.';
-comment on column public.job_health.last_failed_at is 'When a run last failed.';
-comment on column public.job_health.last_error is 'The error of the run that failed last: its name.';
+call identity.describe('public.job_health', 'How the runs of a job ended, over the last seven days: the newest 10,000 rows of
+    tasks are counted.
+  type: The kind of work, such as embed_pending.
+  runs: How many runs there were.
+  failed: How many runs failed.
+  running_since: When the oldest run that has not ended was started. Null: none is running.
+  last_started_at: When the newest run was started.
+  last_completed_at: When a run last completed.
+  last_seconds: How long the run took that completed last.
+  last_failed_at: When a run last failed.
+  last_error: The error of the run that failed last: its name.');
 
 create type public.health as (checked_at timestamptz, is_whole_server boolean, serving_model text, arriving_model text,
   arriving_memories integer, arriving_remaining integer, embedding_waiting integer, embedding_failing integer,
@@ -30431,39 +30471,32 @@ create type public.health as (checked_at timestamptz, is_whole_server boolean, s
   unsealed_rows integer, unsealed_oldest_seconds double precision, accesses_waiting integer,
   accesses_oldest_seconds double precision, database_bytes bigint, cache_hit_rate double precision,
   tables public.table_health[], indexes public.index_health[], jobs public.job_health[]);
-comment on type public.health is 'How the database is: numbers and names, never contents.';
-comment on column public.health.checked_at is 'The time of these figures.';
-comment on column public.health.is_whole_server is 'True: the figures count every tenant. False: another tenant uses this '
-  'server too, so the figures count the caller''s tenant, and those that can''t be told apart by tenant are null or empty.';
-comment on column public.health.serving_model is 'The embedding model whose vectors searches compare. Null: none yet.';
-comment on column public.health.arriving_model is 'The embedding model that a change is under way to. Null: no change.';
-comment on column public.health.arriving_memories is 'How many memories that change has to embed.';
-comment on column public.health.arriving_remaining is 'How many memories that change has not embedded yet.';
-comment on column public.health.embedding_waiting is 'How many memories wait for their vectors, counted up to 100,000; '
-  'searches find them by words until then.';
-comment on column public.health.embedding_failing is 'How many memories that wait for their vectors failed before and are '
-  'tried again.';
-comment on column public.health.embedding_error is 'The most frequent error of memories that wait for their vectors: its name.';
-comment on column public.health.embedding_oldest_seconds is 'How long the first memory has been waiting for its vectors.';
-comment on column public.health.extraction_waiting is 'How many memories wait to be read by the chat model, counted up to '
-  '100,000.';
-comment on column public.health.extraction_given_up is 'How many memories the chat model could not read, after five attempts.';
-comment on column public.health.extraction_oldest_seconds is 'How long the first memory has been waiting for the chat model.';
-comment on column public.health.last_sealed_at is 'When the audit log was last sealed. Null: never.';
-comment on column public.health.views_refreshed_at is 'When the oldest of the materialized views was refreshed. Null: one '
-  'never was.';
-comment on column public.health.unsealed_rows is 'How many rows of the audit log are not sealed yet, counted up to 100,000.';
-comment on column public.health.unsealed_oldest_seconds is 'The age of the first row of the audit log that is not sealed.';
-comment on column public.health.accesses_waiting is 'How many accesses and votes do not count towards importance yet, counted '
-  'up to 100,000 of each.';
-comment on column public.health.accesses_oldest_seconds is 'The age of the first access or vote that does not count yet.';
-comment on column public.health.database_bytes is 'The size of the database.';
-comment on column public.health.cache_hit_rate is 'The share of blocks that were found in the page cache of PostgreSQL, 0 to '
-  '1. Null: nothing was read.';
-comment on column public.health.tables is 'The 30 largest tables, largest first. Empty while a table is locked.';
-comment on column public.health.indexes is 'The 40 largest indexes, largest first, after those that are not valid. Empty '
-  'while a table is locked.';
-comment on column public.health.jobs is 'Background jobs that keep a record of their runs, by name.';
+call identity.describe('public.health', 'How the database is: numbers and names, never contents.
+  checked_at: The time of these figures.
+  is_whole_server: True: the figures count every tenant. False: another tenant uses this server too, so the figures count the
+    caller''s tenant, and those that can''t be told apart by tenant are null or empty.
+  serving_model: The embedding model whose vectors searches compare. Null: none yet.
+  arriving_model: The embedding model that a change is under way to. Null: no change.
+  arriving_memories: How many memories that change has to embed.
+  arriving_remaining: How many memories that change has not embedded yet.
+  embedding_waiting: How many memories wait for their vectors, counted up to 100,000; searches find them by words until then.
+  embedding_failing: How many memories that wait for their vectors failed before and are tried again.
+  embedding_error: The most frequent error of memories that wait for their vectors: its name.
+  embedding_oldest_seconds: How long the first memory has been waiting for its vectors.
+  extraction_waiting: How many memories wait to be read by the chat model, counted up to 100,000.
+  extraction_given_up: How many memories the chat model could not read, after five attempts.
+  extraction_oldest_seconds: How long the first memory has been waiting for the chat model.
+  last_sealed_at: When the audit log was last sealed. Null: never.
+  views_refreshed_at: When the oldest of the materialized views was refreshed. Null: one never was.
+  unsealed_rows: How many rows of the audit log are not sealed yet, counted up to 100,000.
+  unsealed_oldest_seconds: The age of the first row of the audit log that is not sealed.
+  accesses_waiting: How many accesses and votes do not count towards importance yet, counted up to 100,000 of each.
+  accesses_oldest_seconds: The age of the first access or vote that does not count yet.
+  database_bytes: The size of the database.
+  cache_hit_rate: The share of blocks that were found in the page cache of PostgreSQL, 0 to 1. Null: nothing was read.
+  tables: The 30 largest tables, largest first. Empty while a table is locked.
+  indexes: The 40 largest indexes, largest first, after those that are not valid. Empty while a table is locked.
+  jobs: Background jobs that keep a record of their runs, by name.');
 --! EndIncluded 330-health/010-health-types.sql
 --! Included 330-health/020-health.sql
 -- The figures of administrators about the database: one query for each part, and health(), which puts them together.

@@ -22,20 +22,19 @@ create table public.review_rules (
   constraint review_rule_names_at_most_200_bytes check (
     greatest(octet_length(caller), octet_length(scope), octet_length(project_id), octet_length(source)) <= 200)
 );
-comment on table public.review_rules is 'Which saves need a review. Of the rules that a save meets decides the one with the most '
-  'conditions; of as many, the one that names a caller, else a scope, a project, kinds, a source; else the one that was changed '
-  'last. Without a rule nothing needs a review. set_review_rule() and delete_review_rule() write this table.';
-comment on column public.review_rules.rule_id is 'UUID version 7.';
-comment on column public.review_rules.tenant_id is 'The tenant whose saves the rule is about.';
-comment on column public.review_rules.caller is 'The caller that saves, such as C; job for background jobs; null: any.';
-comment on column public.review_rules.scope is 'The scope of the memory; null: any.';
-comment on column public.review_rules.project_id is 'The project of the memory; null: any, and none.';
-comment on column public.review_rules.kinds is 'The kinds of the memory, sorted; null: any.';
-comment on column public.review_rules.source is 'The source that is stamped on the memory, such as cursor-ide; null: any.';
-comment on column public.review_rules.needs_review is 'True: what meets the rule waits for a reviewer. False: it counts at once.';
-comment on column public.review_rules.updated_at is 'When the rule was made or last changed.';
-comment on column public.review_rules.specificity is 'The rank of the rule by its conditions: the highest of those that a save '
-  'meets decides.';
+call identity.describe('public.review_rules', 'Which saves need a review. Of the rules that a save meets decides the one with the
+    most conditions; of as many, the one that names a caller, else a scope, a project, kinds, a source; else the one that was
+    changed last. Without a rule nothing needs a review. set_review_rule() and delete_review_rule() write this table.
+  rule_id: UUID version 7.
+  tenant_id: The tenant whose saves the rule is about.
+  caller: The caller that saves, such as C; job for background jobs; null: any.
+  scope: The scope of the memory; null: any.
+  project_id: The project of the memory; null: any, and none.
+  kinds: The kinds of the memory, sorted; null: any.
+  source: The source that is stamped on the memory, such as cursor-ide; null: any.
+  needs_review: True: what meets the rule waits for a reviewer. False: it counts at once.
+  updated_at: When the rule was made or last changed.
+  specificity: The rank of the rule by its conditions: the highest of those that a save meets decides.');
 
 call identity.protect_tenant_rows('public.review_rules', readers => 'Administrators read the rules of their tenant.',
   writers => 'A trigger of packet_store reads the rules; set_review_rule() and delete_review_rule() write them.');
@@ -66,12 +65,12 @@ create table public.review_settings (
   updated_at timestamptz not null default now(),
   constraint review_rejected_again_known check (rejected_again in ('refuse', 'hold'))
 );
-comment on table public.review_settings is 'How a tenant reviews. Only a tenant that changed the default has a row. '
-  'set_review_settings() writes it.';
-comment on column public.review_settings.tenant_id is 'The tenant.';
-comment on column public.review_settings.rejected_again is 'What a save does with a text of the same creator that was rejected '
-  'and has not expired: refuse (the default) raises L9VAL, hold keeps it as rejected too, without asking a reviewer.';
-comment on column public.review_settings.updated_at is 'When the settings were last changed.';
+call identity.describe('public.review_settings', 'How a tenant reviews. Only a tenant that changed the default has a row.
+    set_review_settings() writes it.
+  tenant_id: The tenant.
+  rejected_again: What a save does with a text of the same creator that was rejected and has not expired: refuse (the default)
+    raises L9VAL, hold keeps it as rejected too, without asking a reviewer.
+  updated_at: When the settings were last changed.');
 call identity.protect_tenant_rows('public.review_settings',
   readers => 'Every caller may read what becomes of a text that was rejected before.',
   writers => 'A trigger of packet_store reads the settings; set_review_settings() writes them.');

@@ -40,8 +40,7 @@ begin
     -- Otherwise the child would reveal the id of a memory that its readers may not know.
     if parent.withheld_creator is not null and not packets.is_withheld(new.review_state) then
       perform identity.raise_error('L9VAL', format(
-        'parent_ids: memory %s waits for a review, or was rejected; it has no children that count', parent.packet_id),
-        'parent_ids');
+        'parent_ids: memory %s waits for a review, or was rejected; it has no children that count', parent.packet_id));
     elsif not packets.is_scope_within(new.scope, parent.scope) then
       perform identity.raise_error('L9VAL', format(
         'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read',

@@ -24,8 +24,7 @@ begin
   if rejected.review_state = 'rejected' and not exists (
     select from public.review_settings s where s.tenant_id = rejected.tenant_id and s.rejected_again = 'hold') then
     perform identity.raise_error('L9VAL', format(
-      'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id),
-      'content');
+      'content: memory %s says the same and was rejected; read its review_reason, and save another text', rejected.packet_id));
   end if;
 end $$;
 comment on function packets.refuse_rejected is 'Raises L9VAL for a memory that was rejected and is saved again, unless the '
@@ -55,20 +54,44 @@ end $$;
 comment on function packets.refuse_unreviewed_edit is 'Raises L9IMM if a caller whose saves need a review changes what a memory '
   'that counts says, or where it counts.';
 
+-- The unique index would refuse it, too, but name no memory.
+create function packets.refuse_withheld_twin(memory public.packet_store) returns void
+language plpgsql stable set search_path = '' set l9.withheld = 'pending,rejected' as $$
+declare
+  twin uuid := (
+    select p.packet_id from public.packet_store p
+    where p.identity_hash = (memory).identity_hash and p.packet_id <> (memory).packet_id
+      and p.withheld_creator = (memory).metadata ->> 'creator' and p.packet_type = (memory).packet_type
+      and (p.tenant_id, p.scope, p.project_id, p.branch, p.org_id, p.user_id) is not distinct from (
+        (memory).tenant_id, (memory).scope, (memory).project_id, (memory).branch, (memory).org_id, (memory).user_id)
+      and (p.packet_type <> 'message' or (p.thread_id, p."timestamp", p.speaker)
+        is not distinct from ((memory).thread_id, (memory)."timestamp", (memory).speaker))
+    limit 1);
+begin
+  if twin is not null then
+    perform identity.raise_error('L9VAL', format('review_state: memory %s of the same creator says the same and is withheld; '
+      'delete that one first, or decide about it', twin));
+  end if;
+end $$;
+comment on function packets.refuse_withheld_twin is 'Raises L9VAL if a memory that is to be withheld would stand beside the same '
+  'one of its creator.';
+
 -- A rejected memory that is put back to pending, or approved, lives as long as if it had not been rejected,
 -- unless it had a ttl of its own.
 create function packets.stamp_decision(decided public.packet_store, former public.packet_store) returns public.packet_store
 language plpgsql stable set search_path = '' as $$
 begin
   if former.withheld_creator is null and decided.review_state = 'approved' then
-    perform identity.raise_error('L9VAL', 'review_state: this memory counts already, so it needs no approval', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: this memory counts already, so it needs no approval');
   elsif decided.review_state is null or decided.review_state not in ('pending', 'approved', 'rejected') then
-    perform identity.raise_error('L9VAL', 'review_state: must be approved, rejected or pending', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: must be approved, rejected or pending');
   elsif exists (
     select from public.packet_store p where p.packet_id = decided.part_of
       and p.review_state is distinct from decided.review_state) then
-    perform identity.raise_error('L9VAL',
-      'review_state: a part is reviewed with its whole; decide about that one', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: a part is reviewed with its whole; decide about that one');
+  end if;
+  if former.withheld_creator is null then
+    perform packets.refuse_withheld_twin(decided);
   end if;
   decided.review_reason := nullif(btrim(decided.review_reason), '');
   perform identity.check_bytes(decided.review_reason, packets.max_reason_bytes(), 'review_reason');
@@ -89,13 +112,13 @@ begin
     else decided.archived_at end;
   if decided.review_state = 'rejected' then
     if decided.review_reason is null then
-      perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it', 'review_reason');
+      perform identity.raise_error('L9VAL', 'review_reason: required to reject a memory; its writer reads it');
     end if;
     decided.ttl := least(coalesce(decided.ttl, 'infinity'), decided.reviewed_at + packets.rejected_for());
     return decided;
   elsif exists (
     select from public.packet_store p where p.packet_id = any (decided.parent_ids) and p.withheld_creator is not null) then
-    perform identity.raise_error('L9VAL', 'review_state: approve the parents of this memory first', 'review_state');
+    perform identity.raise_error('L9VAL', 'review_state: approve the parents of this memory first');
   end if;
   return decided;
 end $$;
@@ -163,7 +186,8 @@ comment on function packets.tg_packet_store__review is 'Withholds a new memory t
   'edits that would go around one, and stamps what an administrator decides. A part is withheld with its whole. L9VAL for a '
   'text that was rejected before, L9IMM for an edit that needs a review.';
 grant execute on function packets.find_rejected, packets.refuse_rejected, packets.awaits_review,
-  packets.refuse_unreviewed_edit, packets.stamp_decision, packets.rejected_for to l9_agent, l9_admin, l9_worker;
+  packets.refuse_unreviewed_edit, packets.refuse_withheld_twin, packets.stamp_decision, packets.rejected_for
+  to l9_agent, l9_admin, l9_worker;
 grant execute on function packets.needs_review to l9_agent, l9_admin, l9_worker;
 
 create trigger _375_review

@@ -111,7 +111,8 @@ begin
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into superseded from public.packet_store p
-  where p.packet_id = (new.envelope ->> 'supersedes')::uuid and p.packet_id <> new.packet_id for no key update;
+  where p.packet_id = (new.envelope ->> 'supersedes')::uuid and p.packet_id <> new.packet_id and p.withheld_creator is null
+  for no key update;
   if not found then
     perform packets.raise_if_held((new.envelope ->> 'supersedes')::uuid);
   end if;
@@ -148,7 +149,8 @@ begin
     where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id
       and p.packet_type = new.packet_type
       and (p.scope, p.project_id, p.org_id, p.user_id)
-        is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
+        is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)
+      and (p.withheld_creator is null or packets.is_withheld(new.review_state))) then
     perform identity.raise_error('L9VAL',
       format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type));
   end if;

@@ -1,6 +1,7 @@
 -- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated,
 -- and in a kind without rules left as it is. save_memory() and memory_store() call save_draft().
-create function memories.find_ended(draft public.packet_store, fields jsonb) returns setof public.packet_store
+create function memories.find_ended(draft public.packet_store, fields jsonb, is_withheld boolean)
+returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -15,7 +16,10 @@ begin atomic
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id())
     and p.envelope @> fields
-  order by p.updated_at desc, p.packet_id desc limit 1;
+    -- As in packets.find_same(): one that is withheld is the same only as what its creator has to save for a review.
+    and (p.withheld_creator is null and not find_ended.is_withheld
+      or packets.is_withheld((find_ended.draft).review_state) and p.withheld_creator = (select identity.current_creator()))
+  order by p.withheld_creator nulls first, p.updated_at desc, p.packet_id desc limit 1;
 end;
 comment on function memories.find_ended is 'The memory with these fields that has ended, so that a repeated save adds none.';
 
@@ -153,7 +157,7 @@ begin
         packets.speaker_of('message', packets.with_trimmed_speaker(draft.metadata), fields ->> 'content')));
   end if;
   if same.packet_id is null and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
-    select s.* into same from memories.find_ended(draft, fields) as s;
+    select s.* into same from memories.find_ended(draft, fields, is_withheld) as s;
   end if;
   return same;
 end $$;

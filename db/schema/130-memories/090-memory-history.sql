@@ -48,7 +48,9 @@ begin
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
       'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
       'estimated_importance', v.importance_score, 'ttl', nullif(v.ttl, 'infinity'), 'correlation_id', v.correlation_id,
-      'session_id', v.session_id, 'trace_id', v.trace_id) as memory
+      'session_id', v.session_id, 'trace_id', v.trace_id)
+      || case when v.review_state is null then '{}'
+        else jsonb_build_object('review_state', v.review_state, 'review_reason', v.review_reason) end as memory
     from public.packet_versions v
     where v.packet_id = memory_history.packet_id
     union all

@@ -1,11 +1,11 @@
 -- Counts memories, events and sessions by day, for a timeline. Callers reach memory_days() over GraphQL and psql.
 create type public.memory_day as (day date, memories integer, events integer, sessions integer, is_partial boolean);
-comment on type public.memory_day is 'How many memories that the caller may read are of one day.';
-comment on column public.memory_day.day is 'The day of their event time, in the time zone of the call.';
-comment on column public.memory_day.memories is 'The number of memories, without events and sessions.';
-comment on column public.memory_day.events is 'The number of memories of kind event.';
-comment on column public.memory_day.sessions is 'The number of memories of kind session: the archived sessions.';
-comment on column public.memory_day.is_partial is 'True of the oldest day, if counting stopped there.';
+call identity.describe('public.memory_day', 'How many memories that the caller may read are of one day.
+  day: The day of their event time, in the time zone of the call.
+  memories: The number of memories, without events and sessions.
+  events: The number of memories of kind event.
+  sessions: The number of memories of kind session: the archived sessions.
+  is_partial: True of the oldest day, if counting stopped there.');
 
 create function memories.max_counted() returns integer language sql immutable parallel safe return 20000;
 comment on function memories.max_counted is 'How many memories memory_days() counts at most.';
@@ -24,12 +24,12 @@ begin
   memory_days.until := coalesce(memory_days.until, 'infinity');
   memory_days.project_id := identity.given_text(memory_days.project_id);
   if memory_days.since is null then
-    perform identity.raise_error('L9VAL', 'since: the beginning of the first day', 'since');
+    perform identity.raise_error('L9VAL', 'since: the beginning of the first day');
   end if;
   begin
     perform now() at time zone coalesce(memory_days.time_zone, 'UTC');
   exception when invalid_parameter_value then
-    perform identity.raise_error('L9VAL', 'time_zone: must be a time zone such as UTC or Europe/Berlin', 'time_zone');
+    perform identity.raise_error('L9VAL', 'time_zone: must be a time zone such as UTC or Europe/Berlin');
   end;
   with counted as materialized (
     select (p."timestamp" at time zone coalesce(memory_days.time_zone, 'UTC'))::date as happened_on, p.packet_type

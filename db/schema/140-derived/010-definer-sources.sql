@@ -4,7 +4,8 @@ begin
   execute format($sql$
     create policy definer_sources on public.packet_store for select to l9_owner
     using (withheld_creator is null and (
-      (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
+      (ttl is null or ttl > now())
+        and ((select identity.current_role_name()) = 'l9_worker' or (select derived.is_deleting_memories()))
       or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now())))$sql$,
     identity.definer_condition());
 end $$;
@@ -21,7 +22,8 @@ create policy definer_claims on public.packet_store for update to l9_owner
 comment on policy definer_claims on public.packet_store is 'Functions of the owner stamp an administrator on a memory from which '
   'that one states something. They can change nothing else: the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is 'Functions of the owner see the memories that the caller sees, to '
-  'derive rows from them; for jobs, all memories that have not expired. Nothing is derived from what is pending or rejected.';
+  'derive rows from them; for jobs, and while memories are deleted that rest on others, all memories that have not expired. '
+  'Nothing is derived from what is pending or rejected.';
 comment on policy definer_source_locks on public.packet_store is 'Functions of the owner lock a memory that the caller sees '
   'while they derive from it. They can''t change any.';
 

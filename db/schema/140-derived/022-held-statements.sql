@@ -17,7 +17,7 @@ begin
   if packets.is_withheld((memory).review_state) then
     perform identity.raise_error('L9IMM', format(
       'scope: what you save there as %s needs a review, and this can''t wait for one; save a memory instead, or name one '
-      'that was approved', (memory).packet_type), 'scope');
+      'that was approved', (memory).packet_type));
   end if;
 end $$;
 comment on function derived.refuse_withheld is 'Raises L9IMM for a memory that waits for a review, where what is to be '
@@ -31,8 +31,7 @@ begin
     select from public.packet_store p
     where p.packet_id = refuse_withheld_source.packet_id and p.withheld_creator is not null) then
     perform identity.raise_error('L9IMM', format(
-      'source_packet: memory %s waits for a review, or was rejected, so nothing can be derived from it', packet_id),
-      'source_packet');
+      'source_packet: memory %s waits for a review, or was rejected, so nothing can be derived from it', packet_id));
   end if;
 end $$;
 comment on function derived.refuse_withheld_source is 'Raises L9IMM for a memory that the caller sees and that does not count.';

@@ -19,11 +19,11 @@ begin
   execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
   execute format($sql$
     create policy definer_functions on %s to l9_owner
-    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$,
-    derived, identity.definer_condition());
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s
+      or (select derived.is_deleting_memories()))$sql$, derived, identity.definer_condition());
   execute format('comment on policy definer_functions on %s is %L', derived,
     'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and '
-    'operators, all rows.');
+    'operators, and while memories are deleted that rest on others, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 

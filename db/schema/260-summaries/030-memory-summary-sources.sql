@@ -45,7 +45,7 @@ create function summaries.tg_memory_summary_sources__delete_summaries() returns 
 language plpgsql security definer set search_path = '' set enable_nestloop = off as $$
 begin
   -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
-  perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
+  perform derived.delete_memories(array(select distinct o.summary_packet from old_rows o));
   return null;
 end $$;
 comment on function summaries.tg_memory_summary_sources__delete_summaries is 'Deletes a summary when the first of its sources is '

@@ -10,7 +10,7 @@ begin
     perform identity.raise_error('L9VAL',
       'scope: every reader of a summary must be able to read all its sources, for as long as the summary exists');
   end if;
-  perform summaries.delete_summaries(array(
+  perform derived.delete_memories(array(
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
   return null;
 end $$;

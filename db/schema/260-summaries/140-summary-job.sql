@@ -24,12 +24,12 @@ begin
     store_summary.key_decisions, store_summary.confidence);
   audience := summaries.audience_of_sources(source_packet_ids);
   if packets.needs_review(audience.tenant_id, 'job', audience.scope, audience.project_id, 'summary', 'l9-memory') then
-    perform identity.raise_error('L9IMM', 'scope: summaries there need a review, and one of a job can''t wait for it', 'scope');
+    perform identity.raise_error('L9IMM', 'scope: summaries there need a review, and one of a job can''t wait for it');
   end if;
   perform summaries.lock_summary(
     packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope),
     store_summary.scope_type, store_summary.scope_value);
-  perform summaries.delete_summaries(array(
+  perform derived.delete_memories(array(
     select s.source_packet from public.memory_summaries s
     where s.tenant_id = audience.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
       and s.org_id is not distinct from audience.org_id and s.user_id is not distinct from audience.user_id

@@ -5,17 +5,17 @@ create table extraction.proposals (
   source_packet uuid not null references public.packet_store on delete cascade
 );
 create index proposals_source_idx on extraction.proposals (source_packet);
-comment on table extraction.proposals is 'Memories of kind extraction, which go when the memory that was read is deleted or '
-  'changes.';
-comment on column extraction.proposals.packet_id is 'The memory of kind extraction.';
-comment on column extraction.proposals.source_packet is 'The memory that the model read.';
+call identity.describe('extraction.proposals', 'Memories of kind extraction, which go when the memory that was read is deleted or
+    changes.
+  packet_id: The memory of kind extraction.
+  source_packet: The memory that the model read.');
 call identity.keep_private('extraction.proposals',
   functions => 'store_extraction() writes rows, and the trigger of an approval reads them.');
 
 create function extraction.tg_proposals__delete_packets() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
-  perform summaries.delete_summaries(array(select o.packet_id from old_rows o));
+  perform derived.delete_memories(array(select o.packet_id from old_rows o));
   return null;
 end $$;
 comment on function extraction.tg_proposals__delete_packets is 'Deletes what was extracted from a memory that is deleted or has '

@@ -3,21 +3,21 @@
 create type public.caller_rights as (caller text, creator text, role text, tenant_id uuid, tenant_name text, org_id uuid,
   user_id uuid, projects text[], readable_scopes text[], writable_scopes text[], can_clean_up boolean, is_admin boolean,
   is_read_only boolean);
-comment on type public.caller_rights is 'A caller and its rights, after the claims of its key or token were limited by its '
-  'actor''s row.';
-comment on column public.caller_rights.caller is 'The caller.';
-comment on column public.caller_rights.creator is 'The creator of the memories that it saves.';
-comment on column public.caller_rights.role is 'Database role of the caller.';
-comment on column public.caller_rights.tenant_id is 'Tenant of the caller.';
-comment on column public.caller_rights.tenant_name is 'Name of that tenant.';
-comment on column public.caller_rights.org_id is 'The org that it acts for.';
-comment on column public.caller_rights.user_id is 'The user that it acts for.';
-comment on column public.caller_rights.projects is 'Projects that it can work in; * means every project.';
-comment on column public.caller_rights.readable_scopes is 'Scopes that it can read.';
-comment on column public.caller_rights.writable_scopes is 'Scopes that it can write.';
-comment on column public.caller_rights.can_clean_up is 'True if it can delete expired memories.';
-comment on column public.caller_rights.is_admin is 'True if it administers its tenant, or all tenants.';
-comment on column public.caller_rights.is_read_only is 'True if it can write in no scope.';
+call identity.describe('public.caller_rights', 'A caller and its rights, after the claims of its key or token were limited by its
+    actor''s row.
+  caller: The caller.
+  creator: The creator of the memories that it saves.
+  role: Database role of the caller.
+  tenant_id: Tenant of the caller.
+  tenant_name: Name of that tenant.
+  org_id: The org that it acts for.
+  user_id: The user that it acts for.
+  projects: Projects that it can work in; * means every project.
+  readable_scopes: Scopes that it can read.
+  writable_scopes: Scopes that it can write.
+  can_clean_up: True if it can delete expired memories.
+  is_admin: True if it administers its tenant, or all tenants.
+  is_read_only: True if it can write in no scope.');
 
 create function public.who_am_i() returns public.caller_rights
 language plpgsql stable security definer set search_path = '' as $$

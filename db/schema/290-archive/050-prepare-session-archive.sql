@@ -83,7 +83,7 @@ begin
   perform packets.check_scope(scope, project_id);
   if packets.needs_review(me.tenant_id, me.caller, scope, project_id, 'session', me.source) then
     perform identity.raise_error('L9IMM',
-      'scope: sessions that you archive there need a review, and an archive can''t wait for one; name another scope', 'scope');
+      'scope: sessions that you archive there need a review, and an archive can''t wait for one; name another scope');
   end if;
   -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
   perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false);

@@ -8,20 +8,20 @@ begin
     identity.check_bytes(rule.project_id, packets.max_reference_bytes(), 'project_id'),
     identity.check_bytes(rule.source, packets.max_reference_bytes(), 'source');
   if rule.needs_review is null then
-    perform identity.raise_error('L9VAL', 'needs_review: must be true or false', 'needs_review');
+    perform identity.raise_error('L9VAL', 'needs_review: must be true or false');
   elsif cardinality(rule.kinds) > 64 then
-    perform identity.raise_error('L9LIM', format('kinds: at most 64, got %s', cardinality(rule.kinds)), 'kinds');
+    perform identity.raise_error('L9LIM', format('kinds: at most 64, got %s', cardinality(rule.kinds)));
   elsif exists (select from unnest(rule.kinds) as k (kind) where (k.kind ~ packets.kind_pattern()) is not true) then
     perform identity.raise_error('L9VAL',
-      'kinds: each must be a lower-case word of letters, digits and _, at most 63 characters', 'kinds');
+      'kinds: each must be a lower-case word of letters, digits and _, at most 63 characters');
   elsif rule.scope is not null and not exists (
     select from public.scopes s where s.tenant_id = rule.tenant_id and s.scope = rule.scope) then
-    perform identity.raise_error('L9VAL', 'scope: no such scope', 'scope');
+    perform identity.raise_error('L9VAL', 'scope: no such scope');
   elsif rule.caller is not null and rule.caller <> 'job' and not exists (
     select from public.actors a where a.tenant_id = rule.tenant_id and a.caller = rule.caller) then
-    perform identity.raise_error('L9VAL', 'caller: no such caller', 'caller');
+    perform identity.raise_error('L9VAL', 'caller: no such caller');
   elsif not identity.is_project_id(rule.project_id) then
-    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
+    perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-');
   end if;
 end $$;
 comment on function review.check_rule is 'Raises L9VAL or L9LIM, naming the field, for a rule that nothing could meet.';
@@ -146,7 +146,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if (set_review_settings.rejected_again in ('refuse', 'hold')) is not true then
-    perform identity.raise_error('L9VAL', 'rejected_again: must be refuse or hold', 'rejected_again');
+    perform identity.raise_error('L9VAL', 'rejected_again: must be refuse or hold');
   end if;
   insert into public.review_settings as s (tenant_id, rejected_again)
   values (admin.target_tenant_id, set_review_settings.rejected_again)

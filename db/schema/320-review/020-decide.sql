@@ -39,7 +39,7 @@ begin
   if exists (select from public.packet_store p where p.part_of = held.packet_id) then
     perform identity.raise_error('L9VAL', format(
       'review_state: memory %s counts already as the same %s, so this one with its parts can''t stand beside it; '
-      'reject this one, or delete that one first', counting.packet_id, held.packet_type), 'review_state');
+      'reject this one, or delete that one first', counting.packet_id, held.packet_type));
   end if;
   delete from public.packet_store p where p.packet_id = held.packet_id;
   if rules is null then
@@ -67,7 +67,7 @@ declare
 begin
   perform identity.require_admin();
   if (decide.decision in ('approved', 'rejected', 'pending')) is not true then
-    perform identity.raise_error('L9VAL', 'decision: must be approved, rejected or pending', 'decision');
+    perform identity.raise_error('L9VAL', 'decision: must be approved, rejected or pending');
   end if;
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   select p.* into held from public.packet_store p where p.packet_id = decide.packet_id for update;

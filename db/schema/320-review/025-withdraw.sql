@@ -8,14 +8,14 @@ language plpgsql stable set search_path = '' as $$
 begin
   if (memory).packet_type = 'extraction' then
     perform identity.raise_error('L9VAL', format('packet_ids: memory %s is an extraction, whose facts are by now those of the '
-      'memory that was read; retract them instead', (memory).packet_id), 'packet_ids');
+      'memory that was read; retract them instead', (memory).packet_id));
   elsif (memory).envelope -> 'on_approval' ->> 'statement' is distinct from 'reflect'
       and exists (select from public.reflection_store r where r.source_packet = (memory).packet_id)
     or exists (select from public.task_reflections r where r.source_packet = (memory).packet_id)
     or exists (select from public.memory_summaries s where s.source_packet = (memory).packet_id)
     or exists (select from public.session_archives a where a.packet_id = (memory).packet_id) then
     perform identity.raise_error('L9VAL', format('packet_ids: memory %s counts already and holds a lesson, a summary or an '
-      'archived session, which could not be made again; delete it instead', (memory).packet_id), 'packet_ids');
+      'archived session, which could not be made again; delete it instead', (memory).packet_id));
   end if;
 end $$;
 comment on function review.refuse_withdrawal is 'Raises L9VAL for a memory that counts and from which something was made that '
@@ -41,5 +41,7 @@ begin
   delete from public.memory_embeddings e where e.packet_id = id;
   insert into importance.pending_recounts (packet_id) select unnest(memory.parent_ids);
   delete from importance.memory_citations c where c.cited_by = id;
+  perform derived.delete_memories(array(
+    select l.summary_packet from public.memory_summary_sources l where l.packet_id = id));
 end $$;
 comment on function review.withdraw is 'Deletes what was derived from a memory that no longer counts. Not executable by callers.';

@@ -11,14 +11,14 @@ create table review.merges (
   access_count bigint not null
 );
 create index merges_kept_idx on review.merges (kept_id);
-comment on table review.merges is 'Memories that counted when they were merged into others, while both are there.';
-comment on column review.merges.packet_id is 'The memory that was merged; it is rejected since.';
-comment on column review.merges.kept_id is 'The memory that it was merged into.';
-comment on column review.merges.fact_evidence is 'The statements of facts that went over.';
-comment on column review.merges.relationship_evidence is 'The statements of relationships that went over.';
-comment on column review.merges.world_updates is 'The updates of the world model that went over.';
-comment on column review.merges.cited_by is 'The memories whose citation went over.';
-comment on column review.merges.access_count is 'How many accesses were added to the count of the other memory.';
+call identity.describe('review.merges', 'Memories that counted when they were merged into others, while both are there.
+  packet_id: The memory that was merged; it is rejected since.
+  kept_id: The memory that it was merged into.
+  fact_evidence: The statements of facts that went over.
+  relationship_evidence: The statements of relationships that went over.
+  world_updates: The updates of the world model that went over.
+  cited_by: The memories whose citation went over.
+  access_count: How many accesses were added to the count of the other memory.');
 call identity.keep_private('review.merges', functions => 'merge_memories() writes the rows, and undo_review() deletes them.');
 create policy scope_access on review.merges for select to l9_admin
   using (exists (select from public.packet_store p where p.packet_id = merges.packet_id));
@@ -111,7 +111,7 @@ declare
   moved review.merges;
 begin
   if not review.is_same_audience(merged, kept) then
-    perform identity.raise_error('L9VAL', 'others: must be of the scope, project, org and user of keep', 'others');
+    perform identity.raise_error('L9VAL', 'others: must be of the scope, project, org and user of keep');
   end if;
   moved.packet_id := from_id;
   moved.kept_id := to_id;

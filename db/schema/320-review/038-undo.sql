@@ -38,9 +38,10 @@ begin
     answer := review.decide(undo.packet_id, 'pending');
   end if;
   if decided.review_state = 'rejected' then
-    update public.packet_store p set ttl = review.ttl_before(decided) where p.packet_id = undo.packet_id
+    update public.packet_store p set ttl = review.ttl_before(decided)
+    where p.packet_id = undo.packet_id and p.ttl is distinct from review.ttl_before(decided)
     returning p.* into decided;
-    answer.memory := decided;
+    answer.memory := case when found then decided else answer.memory end;
   end if;
   return answer;
 end $$;

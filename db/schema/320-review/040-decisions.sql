@@ -2,14 +2,14 @@
 
 create type public.review_decision as (
   packet_id uuid, status text, kind text, scope text, project_id text, updated_at timestamptz, merged_into uuid);
-comment on type public.review_decision is 'What became of a memory that a reviewer decided about.';
-comment on column public.review_decision.packet_id is 'The memory.';
-comment on column public.review_decision.status is 'approved, rejected, pending, or merged: joined with another memory.';
-comment on column public.review_decision.kind is 'Its kind.';
-comment on column public.review_decision.scope is 'Its scope.';
-comment on column public.review_decision.project_id is 'Its project.';
-comment on column public.review_decision.updated_at is 'When it was last changed: its version.';
-comment on column public.review_decision.merged_into is 'The memory that it was joined with; null if it stands by itself.';
+call identity.describe('public.review_decision', 'What became of a memory that a reviewer decided about.
+  packet_id: The memory.
+  status: approved, rejected, pending, or merged: joined with another memory.
+  kind: Its kind.
+  scope: Its scope.
+  project_id: Its project.
+  updated_at: When it was last changed: its version.
+  merged_into: The memory that it was joined with; null if it stands by itself.');
 
 create function review.max_batch() returns integer language sql immutable parallel safe return 500;
 comment on function review.max_batch is 'How many memories a reviewer can decide about in one call: 500.';
@@ -34,12 +34,15 @@ end $$;
 comment on function review.checked_ids is 'The list of ids, or L9VAL or L9LIM if it is empty, too long, or names one twice.';
 
 -- Rows are locked in the order of their ids, so that two reviewers can't deadlock, and decided in the order of their times, so
--- that a parent comes before its children. An error names its item and undoes all of the call.
+-- that a parent comes before its children. What another call changed while this one waited for the lock is refused, because
+-- nobody has read it as it is. An error names its item and undoes all of the call.
 create function review.decide_all(packet_ids uuid[], decision text, reason text, expected_version timestamptz)
 returns setof public.review_decision
 language plpgsql volatile set search_path = '' as $$
 declare
   ids constant uuid[] := review.checked_ids(packet_ids);
+  seen constant jsonb := (
+    select jsonb_object_agg(p.packet_id, p.updated_at) from public.packet_store p where p.packet_id = any (ids));
   item record;
   answer review.decision;
   state text;
@@ -50,10 +53,11 @@ declare
 begin
   perform from public.packet_store p where p.packet_id = any (ids) order by p.packet_id for update;
   for item in
-    select i.id, i.place from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
+    select i.id, i.place, p as memory from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
     order by p.created_at, p.packet_id
   loop
     begin
+      perform memories.check_version(item.memory, (seen ->> item.id::text)::timestamptz);
       answer := case
         when decision = 'undone'
           or decision = 'approved' and exists (select from review.merges m where m.packet_id = item.id) then review.undo(item.id)
@@ -81,10 +85,9 @@ begin
   if coalesce(cardinality(packet_ids), 0) = 1 then
     return;
   elsif is_edited then
-    perform identity.raise_error('L9VAL', 'packet_ids: one memory only, where its text, title, tags or fields are changed',
-      'packet_ids');
+    perform identity.raise_error('L9VAL', 'packet_ids: one memory only, where its text, title, tags or fields are changed');
   elsif expected_version is not null then
-    perform identity.raise_error('L9VAL', 'expected_version: goes with one memory only', 'expected_version');
+    perform identity.raise_error('L9VAL', 'expected_version: goes with one memory only');
   end if;
 end $$;
 comment on function review.check_edit is 'Raises L9VAL where more than one memory is to be changed, or checked for its version.';
@@ -94,17 +97,19 @@ create function review.edit(
   packet_id uuid, content text, title text, tags text[], fields jsonb, expected_version timestamptz) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
+  read_version constant timestamptz := coalesce(expected_version, (
+    select p.updated_at from public.packet_store p where p.packet_id = edit.packet_id));
   held public.packet_store;
   title_field text;
 begin
   if jsonb_typeof(fields) <> 'object' then
-    perform identity.raise_error('L9VAL', 'fields: must be an object', 'fields');
+    perform identity.raise_error('L9VAL', 'fields: must be an object');
   end if;
   select p.* into held from public.packet_store p where p.packet_id = edit.packet_id for update;
   if not found then
     perform memories.raise_not_yours(edit.packet_id);
   end if;
-  perform memories.check_version(held, expected_version);
+  perform memories.check_version(held, read_version);
   if held.review_state is null then
     perform identity.raise_error('L9VAL', format('memory %s needs no review: change it with update_memory', edit.packet_id),
       'packet_ids');
@@ -112,7 +117,7 @@ begin
   if title is not null then
     title_field := kinds.rules_of(held.packet_type, held.tenant_id) ->> 'title';
     if title_field is null then
-      perform identity.raise_error('L9VAL', format('title: a memory of kind %s has none', held.packet_type), 'title');
+      perform identity.raise_error('L9VAL', format('title: a memory of kind %s has none', held.packet_type));
     end if;
     fields := coalesce(fields, '{}') || jsonb_build_object(title_field, title);
   end if;
@@ -150,7 +155,7 @@ begin
   perform identity.require_admin();
   perform review.check_edit(review.checked_ids(packet_ids), expected_version, is_edited => false);
   if identity.given_text(reason) is null then
-    perform identity.raise_error('L9VAL', 'reason: required to reject a memory; its writer reads it', 'reason');
+    perform identity.raise_error('L9VAL', 'reason: required to reject a memory; its writer reads it');
   end if;
   perform identity.check_bytes(btrim(reason), packets.max_reason_bytes(), 'reason');
   return query select d.* from review.decide_all(packet_ids, 'rejected', reason, expected_version) d;
@@ -171,5 +176,5 @@ begin
 end $$;
 comment on function public.undo_review is 'Takes back what was decided about 1 to 500 memories, all or none: what was approved '
   'or rejected waits again; what was merged is what it was before. A text that was edited stays: memory_history has the former '
-  'one. For administrators. Errors: L9OWN, L9VAL, L9LIM, L9SCP, L9AUT.';
+  'one. For administrators. Errors: L9OWN, L9VER, L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function public.undo_review to l9_agent, l9_admin;

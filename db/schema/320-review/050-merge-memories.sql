@@ -2,9 +2,9 @@
 -- history, and undo_review() brings them back.
 
 create type public.merge_result as (memory public.packet_store, merged public.review_decision[]);
-comment on type public.merge_result is 'The memory that was kept, and what became of the others.';
-comment on column public.merge_result.memory is 'The memory that was kept, as it is now.';
-comment on column public.merge_result.merged is 'The others: their status is merged.';
+call identity.describe('public.merge_result', 'The memory that was kept, and what became of the others.
+  memory: The memory that was kept, as it is now.
+  merged: The others: their status is merged.');
 
 -- Evidence goes over only within one audience, so that nothing becomes readable for somebody else.
 create function review.check_merge(kept public.packet_store, other public.packet_store) returns void
@@ -69,10 +69,10 @@ declare
 begin
   if cardinality(new_tags) > packets.max_tags() then
     perform identity.raise_error('L9LIM', format('others: their tags and those of the memory that is kept are %s together, at '
-      'most %s', cardinality(new_tags), packets.max_tags()), 'others');
+      'most %s', cardinality(new_tags), packets.max_tags()));
   elsif cardinality(new_parents) > packets.max_parents() then
     perform identity.raise_error('L9LIM', format('others: their parents and those of the memory that is kept are %s together, at '
-      'most %s', cardinality(new_parents), packets.max_parents()), 'others');
+      'most %s', cardinality(new_parents), packets.max_parents()));
   end if;
   return (public.update_memory(kept.packet_id, content => take_labels.text, tags => nullif(new_tags, '{}'),
     parent_ids => nullif(new_parents, '{}'), ttl => new_ttl, importance => new_importance)).memory;
@@ -95,14 +95,14 @@ declare
   message text;
 begin
   if keep is null or keep = any (ids) then
-    perform identity.raise_error('L9VAL', 'keep: the id of a memory that is not among the others', 'keep');
+    perform identity.raise_error('L9VAL', 'keep: the id of a memory that is not among the others');
   end if;
   perform from public.packet_store p where p.packet_id = any (ids || keep) order by p.packet_id for update;
   select p.* into kept from public.packet_store p where p.packet_id = keep;
   if not found then
     perform memories.raise_not_yours(keep);
   elsif kept.review_state = 'rejected' then
-    perform identity.raise_error('L9VAL', 'keep: it was rejected; approve it first', 'keep');
+    perform identity.raise_error('L9VAL', 'keep: it was rejected; approve it first');
   end if;
   perform memories.check_version(kept, expected_version);
   given := array(select p from public.packet_store p where p.packet_id = any (ids) order by p.packet_id);

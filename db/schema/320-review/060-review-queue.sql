@@ -2,69 +2,68 @@
 
 create type public.review_duplicate as (
   packet_id uuid, similarity real, content text, creator text, source text, created_at timestamptz);
-comment on type public.review_duplicate is 'A memory that counts and says nearly the same as one that waits.';
-comment on column public.review_duplicate.packet_id is 'The memory.';
-comment on column public.review_duplicate.similarity is 'From 0.75 to 1; 1 means the same words.';
-comment on column public.review_duplicate.content is 'Its text, at most 2000 characters of it.';
-comment on column public.review_duplicate.creator is 'The agent that wrote it.';
-comment on column public.review_duplicate.source is 'The source of that agent.';
-comment on column public.review_duplicate.created_at is 'When it was saved.';
+call identity.describe('public.review_duplicate', 'A memory that counts and says nearly the same as one that waits.
+  packet_id: The memory.
+  similarity: From 0.75 to 1; 1 means the same words.
+  content: Its text, at most 2000 characters of it.
+  creator: The agent that wrote it.
+  source: The source of that agent.
+  created_at: When it was saved.');
 
 create type public.review_contradiction as (
   fact_id uuid, subject text, predicate text, present_object jsonb, new_object jsonb, confidence double precision,
   source_packet uuid, creator text, is_from_admin boolean);
-comment on type public.review_contradiction is 'A fact that holds, and that the approval of a memory would contradict.';
-comment on column public.review_contradiction.fact_id is 'The fact.';
-comment on column public.review_contradiction.subject is 'What it is about.';
-comment on column public.review_contradiction.predicate is 'The property or relation.';
-comment on column public.review_contradiction.present_object is 'Its value now.';
-comment on column public.review_contradiction.new_object is 'The value that the memory states.';
-comment on column public.review_contradiction.confidence is 'How sure the present value is, from 0 to 1.';
-comment on column public.review_contradiction.source_packet is 'The memory that states the present value.';
-comment on column public.review_contradiction.creator is 'Who states it.';
-comment on column public.review_contradiction.is_from_admin is 'True if an administrator states it: then it stays in spite of '
-  'the approval.';
+call identity.describe('public.review_contradiction', 'A fact that holds, and that the approval of a memory would contradict.
+  fact_id: The fact.
+  subject: What it is about.
+  predicate: The property or relation.
+  present_object: Its value now.
+  new_object: The value that the memory states.
+  confidence: How sure the present value is, from 0 to 1.
+  source_packet: The memory that states the present value.
+  creator: Who states it.
+  is_from_admin: True if an administrator states it: then it stays in spite of the approval.');
 
 create type public.review_rejection as (packet_id uuid, reviewed_by text, reviewed_at timestamptz, review_reason text);
-comment on type public.review_rejection is 'A memory of the same text that was rejected before.';
-comment on column public.review_rejection.packet_id is 'The memory.';
-comment on column public.review_rejection.reviewed_by is 'The administrator who rejected it.';
-comment on column public.review_rejection.reviewed_at is 'When it was rejected.';
-comment on column public.review_rejection.review_reason is 'Why it was rejected.';
+call identity.describe('public.review_rejection', 'A memory of the same text that was rejected before.
+  packet_id: The memory.
+  reviewed_by: The administrator who rejected it.
+  reviewed_at: When it was rejected.
+  review_reason: Why it was rejected.');
 
 create type public.review_item as (
   packet_id uuid, kind text, title text, content text, is_truncated boolean, fields jsonb, scope text, project_id text,
   branch text, tags text[], creator text, source text, agent text, tool_name text, speaker text, "timestamp" timestamptz,
   created_at timestamptz, updated_at timestamptz, duplicates public.review_duplicate[],
   contradictions public.review_contradiction[], rejected_before public.review_rejection[]);
-comment on type public.review_item is 'A memory that waits for a review.';
-comment on column public.review_item.packet_id is 'The memory.';
-comment on column public.review_item.kind is 'Its kind.';
-comment on column public.review_item.title is 'Its title, if its kind has one.';
-comment on column public.review_item.content is 'Its text, at most 8000 characters of it.';
-comment on column public.review_item.is_truncated is 'True if the text is longer; get_memory returns all of it.';
-comment on column public.review_item.fields is 'The fields of its kind; null if they are larger than 16 KiB.';
-comment on column public.review_item.scope is 'Who can see it once it is approved.';
-comment on column public.review_item.project_id is 'Its project.';
-comment on column public.review_item.branch is 'Its branch; null: every branch.';
-comment on column public.review_item.tags is 'Its labels.';
-comment on column public.review_item.creator is 'The agent that wrote it.';
-comment on column public.review_item.source is 'The source of that agent.';
-comment on column public.review_item.agent is 'The name that the agent goes by.';
-comment on column public.review_item.tool_name is 'The tool or mutation that saved it.';
-comment on column public.review_item.speaker is 'Who said it.';
-comment on column public.review_item."timestamp" is 'When it happened.';
-comment on column public.review_item.created_at is 'When it was saved.';
-comment on column public.review_item.updated_at is 'When it was last changed: its version. Pass it as expected_version.';
-comment on column public.review_item.duplicates is 'Memories that count and say nearly the same, most similar first.';
-comment on column public.review_item.contradictions is 'Facts that hold and that its approval would contradict.';
-comment on column public.review_item.rejected_before is 'Memories of the same text that were rejected, the last first.';
+call identity.describe('public.review_item', 'A memory that waits for a review.
+  packet_id: The memory.
+  kind: Its kind.
+  title: Its title, if its kind has one.
+  content: Its text, at most 8000 characters of it.
+  is_truncated: True if the text is longer; get_memory returns all of it.
+  fields: The fields of its kind; null if they are larger than 16 KiB.
+  scope: Who can see it once it is approved.
+  project_id: Its project.
+  branch: Its branch; null: every branch.
+  tags: Its labels.
+  creator: The agent that wrote it.
+  source: The source of that agent.
+  agent: The name that the agent goes by.
+  tool_name: The tool or mutation that saved it.
+  speaker: Who said it.
+  timestamp: When it happened.
+  created_at: When it was saved.
+  updated_at: When it was last changed: its version. Pass it as expected_version.
+  duplicates: Memories that count and say nearly the same, most similar first.
+  contradictions: Facts that hold and that its approval would contradict.
+  rejected_before: Memories of the same text that were rejected, the last first.');
 
 create type public.review_page as (items public.review_item[], waiting integer, next_cursor text);
-comment on type public.review_page is 'A part of the queue of a reviewer.';
-comment on column public.review_page.items is 'What waits, oldest first.';
-comment on column public.review_page.waiting is 'How many memories wait that meet the filters; 1000 stands for 1000 or more.';
-comment on column public.review_page.next_cursor is 'Give it as cursor to read on; null: there are no more.';
+call identity.describe('public.review_page', 'A part of the queue of a reviewer.
+  items: What waits, oldest first.
+  waiting: How many memories wait that meet the filters; 1000 stands for 1000 or more.
+  next_cursor: Give it as cursor to read on; null: there are no more.');
 
 create function review.statements_of(memory public.packet_store)
 returns table (subject text, predicate text, object jsonb)
@@ -153,26 +152,20 @@ declare
   page public.review_page;
 begin
   if k is null or k not between 1 and 100 then
-    perform identity.raise_error('L9VAL', 'k: from 1 to 100', 'k');
+    perform identity.raise_error('L9VAL', 'k: from 1 to 100');
   elsif identity.given_text(review_queue.cursor) is not null and after is null then
-    perform identity.raise_error('L9VAL', 'cursor: must be the next_cursor of an earlier answer', 'cursor');
+    perform identity.raise_error('L9VAL', 'cursor: must be the next_cursor of an earlier answer');
   end if;
-  select count(*)::integer into page.waiting
-  from (
-    select from public.packet_store p
-    where p.tenant_id = me.tenant_id and p.review_state = 'pending' and p.part_of is null
-      and (only_scope is null or p.scope = only_scope) and (only_project is null or p.project_id = only_project)
-      and (only_creator is null or p.metadata ->> 'creator' = only_creator)
-      and (only_kinds is null or p.packet_type = any (only_kinds))
-    limit 1000) w;
-  found_ids := array(
+  with waiting as not materialized (
     select p.packet_id from public.packet_store p
     where p.tenant_id = me.tenant_id and p.review_state = 'pending' and p.part_of is null
-      and (after is null or p.packet_id > after)
       and (only_scope is null or p.scope = only_scope) and (only_project is null or p.project_id = only_project)
       and (only_creator is null or p.metadata ->> 'creator' = only_creator)
       and (only_kinds is null or p.packet_type = any (only_kinds))
-    order by p.packet_id limit k + 1);
+  )
+  select (select count(*) from (select from waiting limit 1000)),
+    array(select w.packet_id from waiting w where after is null or w.packet_id > after order by w.packet_id limit k + 1)
+  into page.waiting, found_ids;
   if cardinality(found_ids) > k then
     found_ids := found_ids[1:k];
     page.next_cursor := found_ids[k];

@@ -212,6 +212,55 @@ describe('a decision', () => {
     expect(JSON.stringify(past.hits)).not.toContain('pink');
   });
 
+  it('is told by the history of a memory, state by state', async () => {
+    const id = await pending();
+    await decide(db, id, 'rejected', 'It is a stork.');
+    await decide(db, id, 'approved', 'A heron after all.');
+    const history = await db.sql(
+      'C',
+      `select state ->> 'review_state' as state, state ->> 'review_reason' as reason, changed_fields
+       from public.memory_history($1)`,
+      [id],
+    );
+    expect(history.map(({ state, reason }) => [state, reason])).toStrictEqual([
+      ['approved', 'A heron after all.'],
+      ['rejected', 'It is a stork.'],
+      ['pending', null],
+    ]);
+    expect(history[0].changed_fields).toStrictEqual(expect.arrayContaining(['review_state', 'review_reason']));
+  });
+
+  it('is refused where its memory would be withheld beside the same one', async () => {
+    const content = text();
+    await db.sql('L', "update public.packet_store set tags = '{}' where false");
+    const rejected = await pending({ content });
+    await decide(db, rejected, 'rejected', 'No.');
+    await db.sql('L', "select public.set_review_rule(false, caller => 'C', scope => 'global', kinds => '{note}')");
+    const counting = await pending({ content });
+    expect(await stateOf(db, counting)).toBeNull();
+    await db.sql('L', "select public.set_review_rule(true, caller => 'C', scope => 'global', kinds => '{note}')");
+    const kept = await saveMemory(db, 'L', { content: text(), ...inGlobal });
+    const same = {
+      code: 'L9VAL',
+      message: expect.stringMatching(
+        new RegExp(`memory ${rejected} of the same creator says the same and is withheld; delete that one first`),
+      ),
+    };
+    await expect(
+      db.sql('L', 'select public.merge_memories($1, array[$2::uuid])', [kept, counting]),
+    ).rejects.toMatchObject(same);
+    await expect(
+      db.sql(
+        'L',
+        "update public.packet_store set review_state = 'rejected', review_reason = 'No.' where packet_id = $1",
+        [counting],
+      ),
+    ).rejects.toMatchObject(same);
+    await db.sql('L', 'select public.delete_memory($1)', [rejected]);
+    await db.sql('L', 'select public.merge_memories($1, array[$2::uuid])', [kept, counting]);
+    expect(await stateOf(db, counting)).toBe('rejected');
+  });
+
   it('keeps a rejected memory for 30 days, then cleanup takes it', async () => {
     const id = await pending();
     const { ttl, reviewed_at } = await decide(db, id, 'rejected', 'No.');

@@ -190,6 +190,31 @@ describe('a reviewer', () => {
     expect((await approve([id]))[0].status).toBe('approved');
   });
 
+  it('takes back, with an approval, the summaries that rest on the memory', async () => {
+    const id = await held();
+    await approve([id]);
+    const [{ source_packet }] = await db.sql(
+      'L',
+      "select * from public.save_summary('topic', 'herons', 'In short, they stand.', array[$1::uuid])",
+      [id],
+    );
+    await db.sql('L', 'select public.undo_review(array[$1::uuid])', [id]);
+    expect(await stateOf(id)).toBe('pending');
+    expect(await stateOf(source_packet)).toBeUndefined();
+  });
+
+  it('takes back a rejection as one change, and says of nothing else that it changed', async () => {
+    const id = await held();
+    await reject([id]);
+    await undo([id]);
+    const history = await db.sql('L', 'select state, changed_fields from public.memory_history($1)', [id]);
+    expect(history.map(({ state }) => [state.review_state, state.metadata.updated_by ?? null])).toStrictEqual([
+      ['pending', null],
+      ['rejected', null],
+      ['pending', null],
+    ]);
+  });
+
   it('approves what was rejected', async () => {
     const id = await held();
     await reject([id]);

@@ -115,6 +115,40 @@ describe('a memory that waits for a review', () => {
     ['select count(*) from public.audit_log'],
     ['select count(*) from importance.memory_access_log'],
     [`select (public.save_memory('again', scope => 'global', idempotency_key => 'key of the harbour')).status`],
+    // Counts, views that jobs refresh, and what is related to a memory that is seen.
+    ["select to_jsonb(d) from public.memory_days('-infinity') d"],
+    ...[
+      'agent_recent_important',
+      'high_confidence_facts',
+      'entity_graph',
+      'reflection_patterns',
+      'recurring_lessons',
+    ].map((name): [string] => [`select to_jsonb(v) from public.${name}() v`]),
+    ["select to_jsonb(f) from public.facts_as_of('2099-01-01') f"],
+    ["select to_jsonb(w) from public.get_world_model('global') w"],
+    ['select public.packet_store_superseded_by(p) from public.packet_store p where packet_id = $1', [seen]],
+    ['select public.packet_store_facts(p), public.packet_store_relationships(p) from public.packet_store p'],
+    ["select to_jsonb(c) from public.query_cascade_memories('quincunx') c"],
+    ['select to_jsonb(e) from public.estimate_storage_cost() e'],
+    ['select parent_ids, cited_by from public.packet_store p, lateral (select count(*) as cited_by) c'],
+    ['select idempotency_key from public.idempotency_keys'],
+    // What names the memory by its id.
+    ['select public.get_document($1)', [id]],
+    ['select public.record_feedback($1, true)', [id]],
+    ['insert into public.memory_feedback (packet_id, is_useful) values ($1, true)', [id]],
+    ["select public.erase_memory($1, 'curious')", [id]],
+    ["select public.restore_world('global', 1, source_packet => $1)", [id]],
+    ['select public.apply_world_update(\'{"insight_type": "x", "content": "y"}\', source_packet => $1)', [id]],
+    ["select (public.reflect('a lesson from it', scope => 'global', learned_from => array[$1::uuid])).status", [id]],
+    ['select public.approve_memory(array[$1::uuid])', [id]],
+    ["select public.reject_memory(array[$1::uuid], 'no')", [id]],
+    ['select public.undo_review(array[$1::uuid])', [id]],
+    ['select public.merge_memories($2, array[$1::uuid])', [id, seen]],
+    ["select (review.decide($1, 'approved')).status", [id]],
+    ['select public.review_queue()'],
+    ['select * from review.merges'],
+    ['select * from public.review_rules'],
+    ['update public.packet_store set parent_ids = array[$1::uuid] where packet_id = $2 returning 1', [id, seen]],
   ];
 
   /** The answers of a caller to all probes, without the ids and times that differ from call to call. */
@@ -197,10 +231,13 @@ describe('a memory that waits for a review', () => {
   ];
   for (const { writer, colleague } of cases) {
     it(`tells ${colleague} nothing of what ${writer} saved, pending or rejected`, async () => {
+      const refresh = () => db.asSuperuser('set role l9_worker; call public.refresh_memory_views(); reset role');
+      await refresh();
       const before = await answers(colleague, MISSING);
       await setRule(db, { needs_review: true, caller: writer });
       const ids = await plant(writer);
       for (const id of ids) expect(await reads(db, colleague, id)).toBe(false);
+      await refresh();
       expect(await answers(colleague, ids[0]!)).toStrictEqual(before);
       for (const id of ids)
         if (id !== ids[5]) await decide(db, id, 'rejected', 'Nobody needs a quincunx.').catch(() => null);
@@ -261,6 +298,48 @@ describe('a memory that waits for a review', () => {
     const known = await callSaveMemory(db, 'C', { content: HIDDEN, scope: 'global', project_id: null });
     expect(known).toMatchObject({ status: 'skipped_dedupe', memory: { packet_id: theirs.memory.packet_id } });
     await db.sql('D', 'select public.delete_memory($1)', [theirs.memory.packet_id]);
+  });
+
+  it('is not what somebody else saves who stores a memory that has ended', async () => {
+    await setRule(db, { needs_review: true, caller: 'C' });
+    const store = async (caller: string) =>
+      (
+        await db.sql(caller, 'select * from public.memory_store($1)', [
+          JSON.stringify([{ scope: 'global', kind: 'todo', data: { text: 'Trim the quincunx', status: 'done' } }]),
+        ])
+      )[0];
+    const waiting = await store('C');
+    const counting = await store('L');
+    expect(counting).toMatchObject({ status: 'inserted', sqlstate: null });
+    expect(counting.packet_id).not.toBe(waiting.packet_id);
+    expect(await reads(db, 'D', counting.packet_id)).toBe(true);
+    expect(await store('C')).toMatchObject({ status: 'skipped_dedupe', packet_id: counting.packet_id });
+    await db.sql('L', 'select public.delete_memory($1)', [counting.packet_id]);
+    expect(await store('C')).toMatchObject({ status: 'skipped_dedupe', packet_id: waiting.packet_id });
+    await deleteRules(db);
+    const own = await store('C');
+    expect(own).toMatchObject({ status: 'inserted' });
+    await db.sql('L', 'select public.delete_memory($1)', [own.packet_id]);
+  });
+
+  it('is superseded by nothing that counts, and is no successor of that', async () => {
+    await setRule(db, { needs_review: true, caller: 'C' });
+    const store = async (caller: string, data: object) =>
+      (
+        await db.sql(caller, 'select * from public.memory_store($1)', [
+          JSON.stringify([
+            { scope: 'global', kind: 'decision', data: { status: 'accepted', rationale: 'It burns.', ...data } },
+          ]),
+        ])
+      )[0];
+    const held = await store('C', { title: 'Burn whale oil' });
+    for (const data of [
+      { title: 'Burn paraffin', supersedes: held.packet_id },
+      { title: 'Burn peat', status: 'superseded', superseded_by: held.packet_id },
+    ])
+      expect(await store('L', data)).toMatchObject({ status: null, sqlstate: 'L9VAL' });
+    const next = await store('C', { title: 'Burn gas', status: 'superseded', superseded_by: held.packet_id });
+    expect(next).toMatchObject({ status: 'inserted', sqlstate: null });
   });
 
   it('is shown to no other by a session that turns the settings of searches on itself', async () => {

@@ -44,6 +44,38 @@ describe('a source of a summary', () => {
     }
   });
 
+  it.each([
+    ['deletes', 'C', (id: string) => db.sql('C', 'select public.delete_memory($1)', [id])],
+    ['moves', 'C', (id: string) => db.sql('C', "select public.update_memory($1, project_id => 'other')", [id])],
+  ])('takes back what a hidden summary states when another caller %s its source', async (what, writer, act) => {
+    const source = await note(writer, `open to all, until ${what}`);
+    const { source_packet: hidden } = await sum('L', [source, await note('L', 'private', { scope: 'l-private' })]);
+    const kept = await note('L', 'also says so', { scope: 'l-private' });
+    for (const id of [hidden, kept]) {
+      await db.sql('L', "select public.assert_fact('hidden api', 'uses', '\"redis\"', source_packet => $1)", [id]);
+      await db.sql('L', "select public.relate('hidden api', 'depends_on', 'hidden redis', source_packet => $1)", [id]);
+      await db.sql('L', 'select public.apply_world_update($1, source_packet => $2)', [
+        {
+          insight_type: 'observation',
+          content: 'seen',
+          entities: [{ entity_id: 'hidden api', attributes: { [id]: true } }],
+        },
+        id,
+      ]);
+    }
+    await db.sql('L', "select public.assert_fact('hidden api', 'runs_on', '\"metal\"', source_packet => $1)", [hidden]);
+    await db.sql('L', "select public.relate('hidden api', 'runs_on', 'hidden metal', source_packet => $1)", [hidden]);
+    await act(source);
+    const [left] = await db.sql(
+      'L',
+      `select array(select source_packet from public.knowledge_facts where subject = 'hidden api') as facts,
+         array(select source_packet from public.entity_relationships where source_entity = 'hidden api') as relations,
+         (select attributes from public.world_model_entities where entity_id = 'hidden api') as attributes`,
+    );
+    expect(left).toStrictEqual({ facts: [kept], relations: [kept], attributes: { [kept]: true } });
+    expect(await db.asSuperuser('select from derived.memories_being_deleted')).toStrictEqual([]);
+  });
+
   it('lets the writer move a summary only to readers of all its sources', async () => {
     const secret = await note('L', 'secret', { scope: 'l-private' });
     const soon = new Date(Date.now() + 3_600_000);

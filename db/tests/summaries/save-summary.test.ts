@@ -156,9 +156,9 @@ describe('save_summary', () => {
     await expect(store('C', ofC, [ofUser], user)).rejects.toMatchObject({ code: 'L9VAL' });
     for (const statement of [
       "select summaries.store_summary('topic', 'x', 'text', '{}')",
-      'select summaries.delete_summaries(array[uuidv7()])',
-      'select * from summaries.summaries_being_deleted',
-      'insert into summaries.summaries_being_deleted values (uuidv7())',
+      'select derived.delete_memories(array[uuidv7()])',
+      'select * from derived.memories_being_deleted',
+      'insert into derived.memories_being_deleted values (uuidv7())',
       'update public.memory_summaries set packet_count = 1',
       'delete from public.memory_summary_sources',
     ]) {

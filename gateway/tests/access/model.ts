@@ -5,6 +5,7 @@ export * from './model/changes.ts';
 export * from './model/finding.ts';
 export * from './model/identity.ts';
 export * from './model/kinds.ts';
+export type { Row } from './model/knowledge.ts';
 export * from './model/memories.ts';
 export * from './model/reviews.ts';
 export * from './model/storing.ts';

@@ -2,6 +2,7 @@
 import { draftOf, faultsOfPlace, ownerOf } from './changes.ts';
 import type { Identity } from './identity.ts';
 import { type Expected, forget, type Memory, maySee, refuse, type World } from './memories.ts';
+import { needsReview } from './reviews.ts';
 
 export interface SessionToStore {
   /** Its id and its summary, which are the whole session. */
@@ -30,6 +31,7 @@ export function storeSession(
   );
   const wrong = faultsOfPlace(world, me, draft);
   if (wrong.length > 0) return refuse(...wrong);
+  if (needsReview(world, me, draft)) return refuse('L9IMM');
   const document = JSON.stringify([session, summary]);
   const [twin] = sameSessions(world, draft, document);
   if (twin && !twin.isExpired)

@@ -57,17 +57,15 @@ export function save(
   if (known) return { refused: null, ...known, isRetry: true, commit() {} };
 
   const draft = draftOf(world, me, wanted, way);
-  const wrong = faultsOf(world, me, draft);
-  if (wrong.length > 0) return refuse(...wrong);
-
   // What counts already needs no review; else the same text of the same creator waits, or was rejected.
-  const counting = twinOf(world, draft);
-  if (needsReview(world, me, draft)) {
-    draft.review = 'pending';
-    const isKnown = way === 'function' && counting && !counting.isExpired;
-    if (!isKnown && rejectedBefore(world, draft)) return refuse('L9VAL');
-  }
-  const twin = way === 'function' && counting && !counting.isExpired ? counting : twinOf(world, draft);
+  const counting = liveTwinOf(world, draft);
+  const waits = needsReview(world, me, draft);
+  if (waits) draft.review = 'pending';
+  const same = waits && way === 'function' ? (counting ?? liveTwinOf(world, draft)) : undefined;
+  const wrong = same ? faultsOfPlace(world, me, draft) : faultsOf(world, me, draft);
+  if (wrong.length > 0) return refuse(...wrong);
+  if (waits && !hold(world, draft, same)) return refuse('L9VAL');
+  const twin = same ?? twinOf(world, draft);
   if (twin && !twin.isExpired) {
     if (way === 'table') return refuse('L9VAL');
     return {
@@ -91,6 +89,17 @@ export function save(
       remember('inserted', id);
     },
   };
+}
+
+/**
+ * Holds the draft as rejected, too, where its text was rejected before and the tenant holds such texts. False: the save is
+ * refused.
+ */
+export function hold(world: World, draft: Memory, same: Memory | undefined): boolean {
+  const before = same ? same.review === 'rejected' && same : rejectedBefore(world, draft);
+  if (!before) return true;
+  if (!same) draft.review = 'rejected';
+  return world.holding.has(draft.tenant);
 }
 
 /** A retry gets the first answer again, as long as its memory is there for the caller. Another request is refused. */
@@ -272,6 +281,11 @@ export const mayRestOn = (world: World, me: Identity, child: Memory, parent: Mem
 /** The memory that is the same: for the same owner, scope, project, branch and kind. */
 export const twinOf = (world: World, memory: Memory): Memory | undefined =>
   [...world.memories.values()].find((other) => other.id !== memory.id && placeOf(other) === placeOf(memory));
+
+export const liveTwinOf = (world: World, memory: Memory): Memory | undefined => {
+  const twin = twinOf(world, memory);
+  return twin?.isExpired ? undefined : twin;
+};
 
 const placeOf = (memory: Memory) =>
   JSON.stringify([

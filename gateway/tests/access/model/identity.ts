@@ -79,6 +79,10 @@ export function identityOf(world: World, claims: Claims): Identity | null {
   };
 }
 
+/** The source that is stamped on what a caller saves. */
+export const sourceOf = (caller: string): string =>
+  ({ C: 'cursor-ide', L: 'l9-kernel' })[caller] ?? caller.toLowerCase();
+
 const isUuid = (id: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id);
 
 export const has = (list: string[], name: string) => list.includes('*') || list.includes(name);

@@ -17,7 +17,7 @@ import {
   target,
   targetOf,
 } from './arbitraries.ts';
-import { addRow, mayDerive, type Row } from './knowledge.ts';
+import { addRow, mayDerive, type Says } from './knowledge.ts';
 import { call, madeOnTheWay } from './knowledge-apis.ts';
 import { askKnowledge } from './knowledge-queries.ts';
 import { done, learnTextCreators, pick, type Run, refusal, type Turn } from './run.ts';
@@ -34,7 +34,6 @@ const twoApis = ({ apis }: Run) => [apis.sql, apis.graphql];
 /** Where it comes from: a memory that is there, or a place where one is saved. */
 const from = fc.record({ source: maybe(50, target), scope, project });
 type From = typeof from extends fc.Arbitrary<infer One> ? One : never;
-type Says = Pick<Row, 'table' | 'says'>;
 
 interface Wish {
   name: string;
@@ -46,6 +45,14 @@ interface Wish {
   says: Says[];
 }
 
+/** What these state waits with a memory of its own; nothing else can wait. */
+const canWait = new Set(['assert_fact', 'relate', 'reflect']);
+
+/** An agent whose saves need a review states nothing from a memory that counts. */
+const isUnreviewed = ({ run: { world }, me }: Turn, source: model.Memory, kind: string): boolean =>
+  me?.role === 'l9_agent' &&
+  (model.needsReview(world, me, source) || model.needsReview(world, me, { ...source, kind }));
+
 /** Makes a row of a memory that is there, or of one that is saved on the way. */
 async function derive(turn: Turn, at: From, { name, given, content, kind, expiry, says }: Wish): Promise<string> {
   const { run, me } = turn;
@@ -56,7 +63,8 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
     const codes = mayDerive(me, world.memories.get(source));
     const there = world.memories.get(source);
     // Which of the reasons is named first is no rule.
-    if (there && me?.role === 'l9_agent' && model.maySee(me, there) && model.needsReview(world, me, there))
+    // A snapshot says nothing by itself.
+    if (there && model.maySee(me, there) && isUnreviewed(turn, there, name === 'snapshot_world' ? there.kind : kind))
       codes.push('L9IMM');
     const answer = await call(turn, name, { ...given, source_packet: source });
     const refused = refusal(codes.length > 0 ? { refused: codes } : done, answer);
@@ -79,8 +87,23 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
     idempotencyKey: null,
   };
   turn.asked = { ...given, ...wanted };
-  const expected = model.save(world, me, wanted, 'function');
+  const saved = model.save(world, me, wanted, 'function');
+  const waits =
+    me !== null && model.needsReview(world, me, { kind, scope: place, project: draftProject(turn, wanted) });
+  const isRefused =
+    !saved.refused &&
+    ('memory' in saved
+      ? model.isWithheld(saved.memory)
+        ? !canWait.has(name)
+        : isUnreviewed(turn, saved.memory, kind)
+      : waits && !canWait.has(name));
+  const expected = isRefused ? model.refuse('L9IMM') : saved;
   const answer = await call(turn, name, { ...given, scope: place, project_id: wanted.project });
+  // A lesson like this one is there, and nothing needs to be saved.
+  if (name === 'reflect' && answer.code === null && (await madeOnTheWay(run)).length === 0 && !('memory' in expected)) {
+    await learnLessons(run);
+    return 'reinforced';
+  }
   const refused = refusal(expected, answer);
   if (expected.refused || answer.code !== null) return refused!;
   const [made, ...others] = await madeOnTheWay(run);
@@ -90,23 +113,32 @@ async function derive(turn: Turn, at: From, { name, given, content, kind, expiry
     expect(made, 'the memory that says so is there already').toBeUndefined();
     expected.commit();
     packet = expected.memory.id;
-  } else if (!made && name === 'reflect') {
-    // Which of several similar lessons is reinforced, and so becomes an administrator's text, the model does not know.
-    const lessons = [...world.memories.values()].filter((memory) => memory.kind === 'reflection');
-    await learnTextCreators(
-      run,
-      lessons.map(({ id }) => id),
-    );
-    return 'reinforced';
   } else {
     if (!made) throw new Error('no memory is saved that says so');
     expected.commit(made.id);
     if (content === null) world.memories.get(made.id)!.content = made.content;
     if (expiry) world.knowledge.expireLater.add(made.id);
     packet = made.id;
+    if (waits) {
+      world.onApproval.set(packet, says);
+      return 'waits';
+    }
   }
+  if (model.isWithheld(world.memories.get(packet)!)) return 'waits';
   for (const row of says) addRow(world, { ...row, packet });
   return 'derived';
+}
+
+const draftProject = ({ run, me }: Turn, wanted: model.Wanted) =>
+  model.draftOf(run.world, me!, wanted, 'function').project;
+
+/** Which of several similar lessons is reinforced, and so becomes an administrator's text, the model does not know. */
+async function learnLessons(run: Run): Promise<void> {
+  const lessons = [...run.world.memories.values()].filter((memory) => memory.kind === 'reflection');
+  await learnTextCreators(
+    run,
+    lessons.map(({ id }) => id),
+  );
 }
 
 /** A number that was never said before. */

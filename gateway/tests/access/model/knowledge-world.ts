@@ -2,6 +2,7 @@
 
 import type { Identity, Memory, World } from '../model.ts';
 import * as model from '../model.ts';
+import type { Row } from './knowledge.ts';
 import type { Run } from './run.ts';
 import { accepted, askGraphql, type Json, statement } from './session-apis.ts';
 import type { Session } from './world.ts';
@@ -84,6 +85,21 @@ const SAID = [
   says('agent_memory_events', 'packet_id', 'array[d.event_type]'),
   says('reasoning_traces', 'packet_id', "'{}'::text[]"),
 ].join(' union ');
+
+/** What these memories state, as a superuser sees it. */
+export async function rowsOf({ gateway }: Run, packets: string[]): Promise<Row[]> {
+  const rows: { row: [Row['table'], string, string[], string | null] }[] = await gateway.asSuperuser(
+    `select s.row from (${SAID}) as s (row) where s.row ->> 1 = any ($1)
+       and s.row ->> 0 not in ('agent_memory_events', 'reasoning_traces') order by s.row`,
+    [packets],
+  );
+  return rows.map(({ row: [table, packet, says, retracted] }) => ({
+    table,
+    packet,
+    says,
+    ...(retracted === null ? {} : { retracted }),
+  }));
+}
 
 const AUDIENCE = ['tenant_id', 'org_id', 'user_id', 'scope', 'project_id'];
 const audienceOf = (row: string) => `(${AUDIENCE.map((column) => `${row}.${column}`)})`;

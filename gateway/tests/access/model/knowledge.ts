@@ -22,6 +22,8 @@ export interface Row {
   retracted?: string;
 }
 
+export type Says = Pick<Row, 'table' | 'says'>;
+
 export interface Knowledge {
   rows: Row[];
   /** Summary → what it rests on. */

@@ -1,7 +1,7 @@
 // The memories of the model, what a caller may do with those that are there, and what it reads of them.
 import { type Actor, type Claims, type Code, has, type Identity, identityOf, type Tenant } from './identity.ts';
 import type { Fields } from './kinds.ts';
-import { forgetDerived, type Knowledge } from './knowledge.ts';
+import { forgetDerived, type Knowledge, type Says } from './knowledge.ts';
 import type { Rule } from './reviews.ts';
 
 /** What an update can replace. */
@@ -47,6 +47,12 @@ export interface World {
   knowledge: Knowledge;
   /** Which saves wait for a review. */
   rules: Rule[];
+  /** The tenants that hold a text that was rejected before, instead of refusing it. */
+  holding: Set<string>;
+  /** What a memory that waits is to state once it is approved. */
+  onApproval: Map<string, Says[]>;
+  /** The memory that another one that counted was merged into. */
+  merges: Map<string, string>;
 }
 
 export type SaveStatus = 'inserted' | 'updated' | 'skipped_dedupe';
@@ -172,6 +178,8 @@ export const stateOf = ({ scope, project, branch, kind, content, creator, update
 /** Gone, and with it what was derived from it, and the idempotency keys that answered with it. */
 export function forget(world: World, id: string): void {
   world.memories.delete(id);
+  world.onApproval.delete(id);
+  for (const [other, kept] of world.merges) if (other === id || kept === id) world.merges.delete(other);
   for (const [key, answer] of world.answers) if (answer.id === id) world.answers.delete(key);
   forgetDerived(world, id);
 }

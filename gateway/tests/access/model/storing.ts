@@ -1,5 +1,16 @@
 // What comes of an item of memory_store, and of a row with fields that SQL inserts.
-import { draftOf, faultsOf, faultsOfPlace, ownerOf, retryOf, save, twinOf, type Way } from './changes.ts';
+import {
+  draftOf,
+  faultsOf,
+  faultsOfPlace,
+  hold,
+  liveTwinOf,
+  ownerOf,
+  retryOf,
+  save,
+  twinOf,
+  type Way,
+} from './changes.ts';
 import type { Code, Identity } from './identity.ts';
 import {
   beforeItsEnd,
@@ -16,6 +27,7 @@ import {
   claim,
   type Expected,
   forget,
+  isWithheld,
   type Memory,
   mayChange,
   maySee,
@@ -25,6 +37,7 @@ import {
   textCreatorAfter,
   type World,
 } from './memories.ts';
+import { needsReview } from './reviews.ts';
 
 export interface Item {
   kind: string;
@@ -64,13 +77,19 @@ export function store(world: World, me: Identity, item: Item, way: Way, answered
   if (isOther) return refuse('L9VAL', ...faults, ...faultsOfPlace(world, me, draft));
   if (known) return { refused: null, ...known, isRetry: true, commit() {} };
 
+  if (needsReview(world, me, draft)) draft.review = 'pending';
   if (way === 'function' && faultsOfPlace(world, me, draft).length === 0) {
-    const there = sameAs(world, me, draft).map((same) => storeAgain(world, me, same, draft, data, remember));
+    const there = sameAs(world, me, draft, data).map((same) =>
+      hold(world, draft, same) ? storeAgain(world, me, same, draft, data, remember) : refuse('L9VAL', ...faults),
+    );
     const [first] = there;
     if (first) return there.find((one) => !one.refused && one.memory?.id === answered) ?? first;
   }
+  if (isWithheld(draft) && faults.length === 0 && !hold(world, draft, undefined))
+    return refuse('L9VAL', ...faultsOf(world, me, draft));
 
-  const replaced = replacedBy(world, me, draft);
+  // What waits replaces nothing yet.
+  const replaced = isWithheld(draft) ? undefined : replacedBy(world, me, draft);
   const wrong = [
     ...faults,
     ...faultsOf(world, me, draft),
@@ -97,19 +116,33 @@ export function store(world: World, me: Identity, item: Item, way: Way, answered
  * What is changed where an item is stored again: the memory with its identity, also where that ends now; or one that has ended
  * and says so already. What the item replaces is another one, whatever its name.
  */
-function sameAs(world: World, me: Identity, draft: Memory): Memory[] {
-  const twin = twinOf(world, beforeItsEnd(draft));
+function sameAs(world: World, me: Identity, draft: Memory, data: Item['data']): Memory[] {
+  const counting = sameOf(world, me, { ...draft, review: null });
+  if (!isWithheld(draft)) return counting;
+  // A change of what counts already waits as a memory of its own.
+  return counting.some((one) => isTheSame(one, draft, data)) ? counting : sameOf(world, me, draft);
+}
+
+function sameOf(world: World, me: Identity, draft: Memory): Memory[] {
+  const twin = liveTwinOf(world, beforeItsEnd(draft));
   if (twin && maySee(me, twin) && twin.id !== draft.fields!.supersedes) return [twin];
   if (!hasEnded(draft)) return [];
   return [...world.memories.values()].filter(
     (other) =>
       maySee(me, other) &&
+      isWithheld(other) === isWithheld(draft) &&
+      (!isWithheld(other) || other.creator === me.creator) &&
       ownerOf(other) === ownerOf(draft) &&
       other.branch === draft.branch &&
       other.kind === draft.kind &&
       Object.entries(draft.fields!).every(([field, value]) => other.fields![field] === value),
   );
 }
+
+const parentsOf = (same: Memory, draft: Memory) => [...new Set([...same.parents, ...draft.parents])].sort();
+
+const isTheSame = (same: Memory, draft: Memory, data: Item['data']): boolean =>
+  sameFields(stated({ ...same.fields, ...data }), same.fields) && parentsOf(same, draft).length === same.parents.length;
 
 /** A field that is left out stays, one that is null goes. */
 function storeAgain(
@@ -121,10 +154,9 @@ function storeAgain(
   remember: (status: SaveStatus, id: string) => void,
 ): Stored {
   const fields = stated({ ...same.fields, ...data });
-  const parents = [...new Set([...same.parents, ...draft.parents])].sort();
+  const parents = parentsOf(same, draft);
   const { id, kind } = same;
-  const isTheSame = sameFields(fields, same.fields) && parents.length === same.parents.length;
-  if (isTheSame) {
+  if (isTheSame(same, draft, data)) {
     return {
       refused: null,
       status: 'skipped_dedupe',
@@ -147,9 +179,10 @@ function storeAgain(
     ...(!sameFields(fields, same.fields) && { textCreator: textCreatorAfter(me, same) }),
     versions: [...same.versions, stateOf(same)],
   };
-  const replaced = fields.supersedes === same.fields!.supersedes ? undefined : replacedBy(world, me, next);
+  const replaced =
+    isWithheld(same) || fields.supersedes === same.fields!.supersedes ? undefined : replacedBy(world, me, next);
   const wrong: Code[] = [...faults, ...faultsOf(world, me, next, same)];
-  if (breaksLock(same, fields)) wrong.push('L9IMM');
+  if (breaksLock(same, fields) || (me.role === 'l9_agent' && same.review === 'rejected')) wrong.push('L9IMM');
   if (replaced === 'none') wrong.push('L9VAL', 'L9OWN');
   if (wrong.length > 0 || replaced === 'none') return refuse(...wrong);
   return {
@@ -171,7 +204,7 @@ function replacedBy(world: World, me: Identity, { id, kind, fields, ...place }: 
   const of = fields?.supersedes;
   if (of === undefined) return undefined;
   const other = world.memories.get(of);
-  const isOther = other && other.id !== id && other.kind === kind && mayChange(me, other);
+  const isOther = other && other.id !== id && other.kind === kind && !isWithheld(other) && mayChange(me, other);
   return isOther && ownerOf(other) === ownerOf({ id, kind, fields, ...place }) ? other : 'none';
 }
 

@@ -52,12 +52,16 @@ export async function summarise(
     const gone = goesWith(world, former.id);
     if (sources.some((id) => gone.has(id))) codes.add('L9VAL').add('L9OWN');
   }
+  // A summary can't wait for a review.
+  const wouldWait = (scope: string, project: string | null) =>
+    me !== null && model.needsReview(world, me, { kind: 'summary', scope, project });
+  if (codes.size === 0 && places.size === 1 && wouldWait(draft.scope, draft.project)) codes.add('L9IMM');
   // Sources of several places may have no scope with their readers, which may be said before anything else.
   if (places.size > 1 && codes.size > 0) codes.add('L9VAL');
   const answer = await call_();
   if (places.size > 1 && codes.size === 0) {
     // Where these may be read by the same people is not said again here: only that nobody else reads of them.
-    if (answer.code !== null) return refusal({ refused: ['L9VAL', 'L9SCP', 'L9OWN'] }, answer)!;
+    if (answer.code !== null) return refusal({ refused: ['L9VAL', 'L9SCP', 'L9OWN', 'L9IMM'] }, answer)!;
   } else {
     const refused = refusal(codes.size > 0 ? { refused: [...codes] } : done, answer);
     if (answer.code !== null) return refused!;
@@ -81,6 +85,7 @@ export async function summarise(
     fields: null,
     creator: me!.creator,
     updatedBy: null,
+    review: null,
     textCreator: null,
     parents: [...sources].sort(),
     isExpired: false,

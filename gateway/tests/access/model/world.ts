@@ -187,6 +187,9 @@ function createWorld(ids: TenantIds): World {
     answers: new Map(),
     knowledge: nothingKnown(),
     rules: [],
+    holding: new Set(),
+    onApproval: new Map(),
+    merges: new Map(),
   };
 }
 
