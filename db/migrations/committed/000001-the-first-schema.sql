@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f9922d37ac9ecccacef0ccbd2a477530ee009ebb
+--! Hash: sha1:6b6ac8054217a99cf77a9e7d76cc227d7aaa19e0
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21224,12 +21224,12 @@ grant execute on function public.search_memory to l9_agent, l9_admin, l9_platfor
 --! EndIncluded 220-search/220-search-memory.sql
 --! Included 220-search/225-preview-search.sql
 -- The operation preview_search: what search_memory would answer with other weights. The console's page of settings calls it, so
--- that administrators try weights without changing anybody's searches.
-create function search.read_weights(weights jsonb) returns public.search_settings
+-- that administrators try weights without changing anybody's searches. preview_find() shares read_weights() and audit_preview().
+create function search.read_weights(weights jsonb, of_type anyelement) returns anyelement
 language plpgsql stable set search_path = '' as $$
 declare
   names constant text[] := array(
-    select n.name from jsonb_object_keys(to_jsonb(search.default_settings())) as n (name)
+    select n.name from jsonb_object_keys(to_jsonb(jsonb_populate_record(of_type, '{}'))) as n (name)
     where n.name not in ('tenant_id', 'languages', 'updated_at'));
   name text;
 begin
@@ -21242,15 +21242,34 @@ begin
   end if;
   foreach name in array names loop
     begin
-      perform jsonb_populate_record(null::public.search_settings, jsonb_build_object(name, weights -> name));
+      perform jsonb_populate_record(of_type, jsonb_build_object(name, weights -> name));
     exception when data_exception then
       perform identity.raise_error('L9VAL', format('%s: must be %s', name,
         case name when 'uses_chunks' then 'true or false' else 'a number from 0 to 1' end));
     end;
   end loop;
-  return jsonb_populate_record(null::public.search_settings, weights);
+  return jsonb_populate_record(of_type, weights);
 end $$;
-comment on function search.read_weights is 'The settings that weights names; null for the others. L9VAL names what is wrong.';
+comment on function search.read_weights is 'The settings that weights names, in this type; null for the others. L9VAL names '
+  'what is wrong.';
+
+create function search.audit_preview(
+  started_at timestamptz, weights jsonb, ids uuid[], searched jsonb, query text, project_id text) returns void
+language plpgsql volatile set search_path = '' as $$
+begin
+  -- The policies audit what operators read, and a preview takes these rows back, too.
+  if identity.current_role_name() = 'l9_platform_admin' then
+    perform identity.allow_and_audit_operator_read('packet_store');
+  end if;
+  perform audit.audit_read('SEARCH', jsonb_build_object(
+      'preview', true, 'weights', weights, 'ids', ids,
+      'query_sha256', encode(sha256(convert_to(audit_preview.query, 'UTF8')), 'hex'),
+      'duration_ms', round(extract(epoch from clock_timestamp() - started_at) * 1000, 2))
+    || (select jsonb_object_agg(s.key, s.value) from jsonb_each(searched) as s
+      where s.key in ('mode', 'requested_mode', 'route_used', 'k', 'threshold', 'min_relevance', 'filters', 'scopes')),
+    project_id => identity.given_text(audit_preview.project_id), query => audit_preview.query);
+end $$;
+comment on function search.audit_preview is 'Audits what a preview found, after everything else that it wrote is taken back.';
 
 -- The weights are set and the search runs as always, in a block that always ends with an error: that takes back the settings, the
 -- access log and the audit rows. No other transaction has seen them by then.
@@ -21262,7 +21281,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   started_at constant timestamptz := clock_timestamp();
   given constant jsonb := jsonb_strip_nulls(coalesce(preview_search.weights, '{}'));
-  tried constant public.search_settings := search.read_weights(given);
+  tried constant public.search_settings := search.read_weights(given, null::public.search_settings);
   result public.search_result;
 begin
   begin
@@ -21280,17 +21299,8 @@ begin
   if result.searched ? 'retry' then
     return result;
   end if;
-  -- The policies audit what operators read, and these rows were taken back, too.
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.allow_and_audit_operator_read('packet_store');
-  end if;
-  perform audit.audit_read('SEARCH', jsonb_build_object(
-      'preview', true, 'weights', given, 'ids', array(select h.packet_id from unnest(result.hits) as h),
-      'query_sha256', encode(sha256(convert_to(preview_search.query, 'UTF8')), 'hex'),
-      'duration_ms', round(extract(epoch from clock_timestamp() - started_at) * 1000, 2))
-    || (select jsonb_object_agg(s.key, s.value) from jsonb_each(result.searched) as s
-      where s.key in ('mode', 'requested_mode', 'k', 'threshold', 'min_relevance', 'filters', 'scopes')),
-    project_id => identity.given_text(preview_search.project_id), query => preview_search.query);
+  perform search.audit_preview(started_at, given, array(select h.packet_id from unnest(result.hits) as h),
+    result.searched, preview_search.query, preview_search.project_id);
   return result;
 end $$;
 comment on function public.preview_search is 'What search_memory finds if set_search_settings sets weights (its arguments by '
@@ -21298,7 +21308,7 @@ comment on function public.preview_search is 'What search_memory finds if set_se
   'common_word_share changes nothing. For admins whose token covers all scopes and projects. retry_for: see searched.retry. '
   'Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function search.read_weights to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function public.preview_search to l9_admin, l9_platform_admin;
+grant execute on function search.audit_preview, public.preview_search to l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/225-preview-search.sql
 --! Included 220-search/230-find-where.sql
 -- Memories by conditions on their fields, for lists. The gateway calls find_where() for the argument where of GraphQL
@@ -22240,6 +22250,42 @@ comment on function public.memory_find is 'Finds memories that the caller may re
   'anything is searched or audited. Audited. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/130-memory-find.sql
+--! Included 230-find/140-preview-find.sql
+-- What memory_find would answer with other weights. The console's page of settings calls it, so that administrators try weights
+-- without changing what agents find.
+--
+-- As in preview_search(), the weights are set and memory_find runs in a block that always ends with an error, which takes back
+-- all that they wrote.
+create function public.preview_find(
+  query text default null, weights jsonb default '{}', k integer default 10, project_id text default null)
+returns setof public.packet_store
+language plpgsql volatile set search_path = '' as $$
+declare
+  started_at constant timestamptz := clock_timestamp();
+  given constant jsonb := jsonb_strip_nulls(coalesce(preview_find.weights, '{}'));
+  tried constant public.find_settings := search.read_weights(given, null::public.find_settings);
+  result public.find_result;
+  ids uuid[];
+begin
+  begin
+    perform public.set_find_settings(
+      tried.match_weight, tried.recency_weight, tried.proximity_weight, tried.citation_weight, tried.half_life_days);
+    result := public.memory_find(preview_find.query, project_id => preview_find.project_id, k => preview_find.k);
+    raise exception using errcode = 'TRIED';
+  exception when sqlstate 'TRIED' then
+    null;
+  end;
+  ids := array(select h.packet_id from unnest(result.hits) with ordinality as h order by h.ordinality);
+  perform search.audit_preview(started_at, given, ids, result.searched, preview_find.query, preview_find.project_id);
+  return query
+    select p.* from unnest(ids) with ordinality as i (packet_id, place) join public.packet_store p using (packet_id)
+    order by i.place;
+end $$;
+comment on function public.preview_find is 'The memories that memory_find finds, best first, if set_find_settings sets weights '
+  '(its arguments by name), while settings, access log and importance stay as they are. Matches are by words alone, because no '
+  'vector is given. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function public.preview_find to l9_admin, l9_platform_admin;
+--! EndIncluded 230-find/140-preview-find.sql
 --! Included 240-world-model/010-limits.sql
 -- Limits and forms that several tables and functions of this chapter share.
 create function world_model.max_description_bytes() returns integer language sql immutable parallel safe return 1000;
