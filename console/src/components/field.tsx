@@ -14,6 +14,8 @@ interface FieldProps {
   isRequired?: boolean;
   /** Shown, but not to be changed. */
   isDisabled?: boolean;
+  /** Its value is being kept. */
+  isBusy?: boolean;
   children: (attributes: {
     id: string;
     name: string | undefined;
@@ -21,6 +23,7 @@ interface FieldProps {
     'aria-invalid': boolean;
     required: boolean;
     disabled: boolean;
+    'aria-busy': boolean;
   }) => ComponentChildren;
 }
 
@@ -32,6 +35,7 @@ export function Field({
   unit,
   isRequired = false,
   isDisabled = false,
+  isBusy = false,
   children,
 }: FieldProps) {
   const id = useId();
@@ -43,6 +47,7 @@ export function Field({
     'aria-invalid': Boolean(problem),
     required: isRequired,
     disabled: isDisabled,
+    'aria-busy': isBusy,
   });
   return (
     <div class="field">
@@ -50,14 +55,11 @@ export function Field({
         {label}
         {isRequired && <span class="required"> (required)</span>}
       </label>
-      {unit ? (
-        <div class="with-unit">
-          {control}
-          <span id={`${id}-unit`}>{unit}</span>
-        </div>
-      ) : (
-        control
-      )}
+      <div class="control">
+        {control}
+        {unit && <span id={`${id}-unit`}>{unit}</span>}
+        {isBusy && <span class="spinner" aria-hidden="true" />}
+      </div>
       {problem && (
         <p id={`${id}-problem`} class="problem">
           {problem}
@@ -160,9 +162,10 @@ interface CheckProps {
   name?: string | undefined;
   problem?: string | null | undefined;
   isDisabled?: boolean;
+  isBusy?: boolean;
 }
 
-export function Check({ label, isOn, onChange, name, problem, isDisabled = false }: CheckProps) {
+export function Check({ label, isOn, onChange, name, problem, isDisabled = false, isBusy = false }: CheckProps) {
   const id = useId();
   return (
     <div class="tick">
@@ -172,11 +175,13 @@ export function Check({ label, isOn, onChange, name, problem, isDisabled = false
           name={name}
           checked={isOn}
           disabled={isDisabled}
+          aria-busy={isBusy}
           aria-invalid={Boolean(problem)}
           aria-describedby={problem ? id : undefined}
           onChange={(event) => onChange(event.currentTarget.checked)}
         />
         <span>{label}</span>
+        {isBusy && <span class="spinner" aria-hidden="true" />}
       </label>
       {problem && (
         <p id={id} class="problem">

@@ -5,9 +5,10 @@ import { Archive } from './archive.tsx';
 import { Callers } from './callers.tsx';
 import { Keys } from './keys.tsx';
 import { Kinds } from './kinds.tsx';
-import { Ranking } from './ranking.tsx';
+import { Projects } from './projects.tsx';
+import { Finding, Ranking } from './ranking.tsx';
 import { ReviewRules } from './review-rules.tsx';
-import { Projects, Scopes } from './scopes.tsx';
+import { Scopes } from './scopes.tsx';
 import { Secrets } from './secrets.tsx';
 import './settings.css';
 
@@ -18,6 +19,7 @@ const tabs: readonly Tab[] = [
   { name: 'projects', title: 'Projects', show: () => <Projects /> },
   { name: 'kinds', title: 'Kinds', show: () => <Kinds /> },
   { name: 'ranking', title: 'Ranking', show: () => <Ranking /> },
+  { name: 'finding', title: 'memory_find', show: () => <Finding /> },
   { name: 'review', title: 'Review', show: () => <ReviewRules /> },
   { name: 'secrets', title: 'Secrets', show: () => <Secrets /> },
   { name: 'archive', title: 'Archive', show: () => <Archive /> },
@@ -27,7 +29,12 @@ export default function SettingsView() {
   const address = useAddress();
   return (
     <PageView title="Settings" about="Of this tenant. Each change is in the audit log, and holds at once.">
-      <Tabs label="Settings" tabs={tabs} current={address.get('part')} onChange={(part) => address.set({ part })} />
+      <Tabs
+        label="Settings"
+        tabs={tabs}
+        current={address.get('part')}
+        onChange={(part) => address.set({ part, project: null })}
+      />
     </PageView>
   );
 }
