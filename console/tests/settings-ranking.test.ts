@@ -18,7 +18,7 @@ describeInBrowser('rankings and projects on the page Settings', () => {
       own.gateway.query('C', 'mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { status } }', {
         input: { content, timestamp, projectId },
       });
-    await save('harbour lights', '2020-01-01T00:00:00Z');
+    await save('harbour lights keeper', '2020-01-01T00:00:00Z');
     await save('Every evening somebody checks lights along the harbour, all of them.', new Date().toISOString());
     await save('Somewhere else.', new Date().toISOString(), 'garden');
     await own.gateway.embedded();
@@ -27,10 +27,10 @@ describeInBrowser('rankings and projects on the page Settings', () => {
   it('compares weights of memory_find without setting them, and keeps them with a half-life when told so', async () => {
     const { page, problems } = await open('finding');
     await page.getByRole('slider', { name: 'Newness' }).fill('0');
-    await page.getByLabel('Try it on a query').fill('harbour lights');
+    await page.getByLabel('Try it on a query').fill('harbour lights keeper');
     await page.getByRole('button', { name: 'Compare' }).click();
-    await first(page, 'Changed: harbour lights').getByText('harbour lights', { exact: true }).waitFor();
-    await first(page, 'Now: harbour lights').getByText('Every evening').waitFor();
+    await first(page, 'Changed: harbour lights keeper').getByText('harbour lights keeper', { exact: true }).waitFor();
+    await first(page, 'Now: harbour lights keeper').getByText('Every evening').waitFor();
     expect(await settings('find_settings')).toEqual([]);
     expect(await own.gateway.asSuperuser('select access_id from importance.memory_access_log')).toEqual([]);
     expect(await seriousViolations(page)).toEqual([]);

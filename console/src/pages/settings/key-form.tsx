@@ -22,7 +22,7 @@ export function KeyForm({ callers, project = '', onClose, onMade }: KeyFormProps
   const action = useAction(createKey);
   const form = useForm(
     {
-      caller: callers[0] ?? '',
+      caller: '',
       name: '',
       scopes: '',
       projects: project,
@@ -32,8 +32,10 @@ export function KeyForm({ callers, project = '', onClose, onMade }: KeyFormProps
     },
     action,
   );
+  // The list may come after the form.
+  const caller = form.values.caller || callers[0] || '';
   const submit = async () => {
-    const { caller, name, scopes, projects, defaultProject, toolSets, expiresAt } = form.values;
+    const { name, scopes, projects, defaultProject, toolSets, expiresAt } = form.values;
     const answer = await action.run({
       caller,
       name: name.trim(),
@@ -49,7 +51,7 @@ export function KeyForm({ callers, project = '', onClose, onMade }: KeyFormProps
   };
   return (
     <FormDialog title="New key" does="Make the key" form={form} onSubmit={submit} onClose={onClose}>
-      <Select label="Caller" options={callers} {...form.choice('caller')} />
+      <Select label="Caller" options={callers} {...form.choice('caller')} value={caller} />
       <TextField label="What it is for" isRequired hint="Such as: laptop of Anna." {...form.text('name')} />
       <div class="form-row">
         <TextField label="Only these scopes" hint="Empty: all of its caller." {...form.text('scopes')} />

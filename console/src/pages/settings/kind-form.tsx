@@ -135,12 +135,9 @@ export function KindForm({ row, onClose, onSaved }: KindFormProps) {
 }
 
 /** The rules that the form does not show. */
-const locking = (row: KindRow | null) => ({
-  identityEndsWhen: row?.identityEndsWhen ?? null,
-  lockedWhen: row?.lockedWhen ?? null,
-  lockedFields: row?.lockedFields ?? null,
-  allowedWhenLocked: row?.allowedWhenLocked ?? null,
-  whenLocked: row?.whenLocked ?? null,
-  partOfKind: row?.partOfKind ?? null,
-  partOfField: row?.partOfField ?? null,
-});
+function locking(row: KindRow | null) {
+  if (!row) return {};
+  const { identityEndsWhen, lockedWhen, lockedFields, allowedWhenLocked, whenLocked, partOfKind, partOfField } = row;
+  const rules = { identityEndsWhen, lockedWhen, lockedFields, allowedWhenLocked, whenLocked, partOfKind, partOfField };
+  return Object.fromEntries(Object.entries(rules).filter(([, rule]) => rule !== null)) as Partial<typeof rules>;
+}

@@ -113,7 +113,7 @@ export const kindRulesQuery = graphql(`
       nodes {
         kindId kind purpose tenantId titleField textFields identityFields identityEndsWhen lockedWhen lockedFields
         allowedWhenLocked whenLocked archivedFrom archivedAfter expiresFrom expiresAfter partOfKind partOfField
-        fields(first: 100) { nodes { field type isRequired meaning choices maxLength sha256Of parts place } }
+        fields(first: 64) { nodes { field type isRequired meaning choices maxLength sha256Of parts place } }
       }
     }
   }
