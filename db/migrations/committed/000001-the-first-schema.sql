@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:6b6ac8054217a99cf77a9e7d76cc227d7aaa19e0
+--! Hash: sha1:75f1cbb1fd40d392e6ee5743d38e31a819fecf1e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -22270,7 +22270,9 @@ begin
   begin
     perform public.set_find_settings(
       tried.match_weight, tried.recency_weight, tried.proximity_weight, tried.citation_weight, tried.half_life_days);
-    result := public.memory_find(preview_find.query, project_id => preview_find.project_id, k => preview_find.k);
+    -- Without a query memory_find needs a filter; every memory meets this one.
+    result := public.memory_find(preview_find.query, project_id => preview_find.project_id, k => preview_find.k,
+      since => case when preview_find.query is null then '-infinity'::timestamptz end);
     raise exception using errcode = 'TRIED';
   exception when sqlstate 'TRIED' then
     null;

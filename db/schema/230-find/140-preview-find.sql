@@ -17,7 +17,9 @@ begin
   begin
     perform public.set_find_settings(
       tried.match_weight, tried.recency_weight, tried.proximity_weight, tried.citation_weight, tried.half_life_days);
-    result := public.memory_find(preview_find.query, project_id => preview_find.project_id, k => preview_find.k);
+    -- Without a query memory_find needs a filter; every memory meets this one.
+    result := public.memory_find(preview_find.query, project_id => preview_find.project_id, k => preview_find.k,
+      since => case when preview_find.query is null then '-infinity'::timestamptz end);
     raise exception using errcode = 'TRIED';
   exception when sqlstate 'TRIED' then
     null;

@@ -4,6 +4,7 @@ import { named } from '../support/named.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const OLD = { recency_weight: 0 };
+const DEFAULTS = { match_weight: 0.4, recency_weight: 0.3, proximity_weight: 0.2, citation_weight: 0.1 };
 const NEW = { match_weight: 0, recency_weight: 1, proximity_weight: 0, citation_weight: 0 };
 
 describe('preview_find', () => {
@@ -54,6 +55,7 @@ describe('preview_find', () => {
     );
     expect(tried[1]).toStrictEqual(found.map(({ content }) => content));
     expect(await preview({})).toStrictEqual(tried[1]);
+    await set(DEFAULTS);
   });
 
   it('leaves one audit row, with the weights, the hits and no text of the query', async () => {
