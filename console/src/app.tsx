@@ -1,16 +1,16 @@
 // Signed in or not, and the page of the address.
 import { Provider } from '@urql/preact';
-import type { ComponentType } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { Redirect, Route, Router, Switch } from 'wouter-preact';
 import { Button } from './components/button.tsx';
+import { Lazy } from './components/lazy.tsx';
 import { PageView } from './components/page-view.tsx';
 import { Empty, Failure, Loading } from './components/states.tsx';
 import { Toasts } from './components/toast.tsx';
 import { createApi } from './lib/client.ts';
 import { useData } from './lib/data.ts';
 import { me, whoAmI } from './lib/me.ts';
-import { type Page, pages } from './lib/pages.ts';
+import { pages } from './lib/pages.ts';
 import { session, signOut } from './lib/session.ts';
 import { useStore } from './lib/store.ts';
 import { Shell } from './shell.tsx';
@@ -64,7 +64,15 @@ function SignedIn() {
         </Route>
         {pages.map((page) => (
           <Route key={page.path} path={page.path}>
-            {(params) => <Lazy page={page} params={params as Record<string, string>} />}
+            {(params) => (
+              <Lazy
+                key={page.path}
+                name={page.path}
+                load={page.load}
+                params={params as Record<string, string>}
+                frame={(shown) => <main class="page">{shown}</main>}
+              />
+            )}
           </Route>
         ))}
         <Route>
@@ -74,35 +82,5 @@ function SignedIn() {
         </Route>
       </Switch>
     </Shell>
-  );
-}
-
-const opened = new Map<string, ComponentType<Record<string, string>>>();
-
-function Lazy({ page, params }: { page: Page; params: Record<string, string> }) {
-  const [View, setView] = useState(() => opened.get(page.path));
-  const [isBroken, setBroken] = useState(false);
-  useEffect(() => {
-    if (View) return;
-    page.load().then(
-      (module) => {
-        opened.set(page.path, module.default);
-        setView(() => module.default);
-      },
-      // A newer version of the server has other files.
-      () => setBroken(true),
-    );
-  }, [page, View]);
-  if (View) return <View {...params} key={page.path} />;
-  return (
-    <main class="page">
-      {isBroken ? (
-        <Empty title="This page could not be loaded">
-          <Button onClick={() => location.reload()}>Load it again</Button>
-        </Empty>
-      ) : (
-        <Loading />
-      )}
-    </main>
   );
 }

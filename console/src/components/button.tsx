@@ -8,7 +8,7 @@ export interface ButtonProps {
   look?: 'plain' | 'primary' | 'danger' | 'quiet';
   type?: 'button' | 'submit';
   isDisabled?: boolean;
-  /** Working: it can't be pressed again, and says so. */
+  /** Working: it says so and can't be pressed again, but keeps the focus, which a disabled button would lose. */
   isBusy?: boolean;
   icon?: string;
   /** What it does, for a button that shows an icon only. */
@@ -30,17 +30,22 @@ export function Button({
   isPressed,
   form,
 }: ButtonProps) {
+  const click = (event: MouseEvent) => {
+    if (isBusy) event.preventDefault();
+    else onClick?.(event);
+  };
   return (
     <button
       type={type}
       form={form}
       class={`button ${look}`}
-      disabled={isDisabled || isBusy}
+      disabled={isDisabled}
+      aria-disabled={isBusy}
       aria-busy={isBusy}
       aria-label={label}
       aria-pressed={isPressed}
       title={label}
-      onClick={onClick}
+      onClick={click}
     >
       {isBusy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon d={icon} />}
       {children}

@@ -4,31 +4,70 @@ import { useId } from 'preact/hooks';
 
 interface FieldProps {
   label: string;
+  /** What an error of the API calls it. */
+  name?: string | undefined;
   hint?: ComponentChildren;
   /** What is wrong with the value. */
   problem?: string | null | undefined;
+  /** What a number counts, such as days. */
+  unit?: string | undefined;
   isRequired?: boolean;
+  /** Shown, but not to be changed. */
+  isDisabled?: boolean;
+  /** Its value is being kept. */
+  isBusy?: boolean;
   children: (attributes: {
     id: string;
+    name: string | undefined;
     'aria-describedby': string | undefined;
     'aria-invalid': boolean;
     required: boolean;
+    disabled: boolean;
+    'aria-busy': boolean;
   }) => ComponentChildren;
 }
 
-export function Field({ label, hint, problem, isRequired = false, children }: FieldProps) {
+export function Field({
+  label,
+  name,
+  hint,
+  problem,
+  unit,
+  isRequired = false,
+  isDisabled = false,
+  isBusy = false,
+  children,
+}: FieldProps) {
   const id = useId();
-  const about = problem || hint ? `${id}-about` : undefined;
+  const about = [problem ? `${id}-problem` : '', unit ? `${id}-unit` : '', hint ? `${id}-hint` : ''].filter(Boolean);
+  const control = children({
+    id,
+    name,
+    'aria-describedby': about.join(' ') || undefined,
+    'aria-invalid': Boolean(problem),
+    required: isRequired,
+    disabled: isDisabled,
+    'aria-busy': isBusy,
+  });
   return (
     <div class="field">
       <label for={id}>
         {label}
         {isRequired && <span class="required"> (required)</span>}
       </label>
-      {children({ id, 'aria-describedby': about, 'aria-invalid': Boolean(problem), required: isRequired })}
-      {about && (
-        <p id={about} class={problem ? 'problem' : 'hint'}>
-          {problem || hint}
+      <div class="control">
+        {control}
+        {unit && <span id={`${id}-unit`}>{unit}</span>}
+        {isBusy && <span class="spinner" aria-hidden="true" />}
+      </div>
+      {problem && (
+        <p id={`${id}-problem`} class="problem">
+          {problem}
+        </p>
+      )}
+      {hint && (
+        <p id={`${id}-hint`} class="hint">
+          {hint}
         </p>
       )}
     </div>
@@ -116,19 +155,39 @@ export function Select({ value, onChange, options, ...field }: SelectProps) {
   );
 }
 
-export function Check({
-  label,
-  isOn,
-  onChange,
-}: {
+interface CheckProps {
   label: ComponentChildren;
   isOn: boolean;
   onChange: (isOn: boolean) => void;
-}) {
+  name?: string | undefined;
+  problem?: string | null | undefined;
+  isDisabled?: boolean;
+  isBusy?: boolean;
+}
+
+export function Check({ label, isOn, onChange, name, problem, isDisabled = false, isBusy = false }: CheckProps) {
+  const id = useId();
   return (
-    <label class="check">
-      <input type="checkbox" checked={isOn} onChange={(event) => onChange(event.currentTarget.checked)} />
-      <span>{label}</span>
-    </label>
+    <div class="tick">
+      <label class="check">
+        <input
+          type="checkbox"
+          name={name}
+          checked={isOn}
+          disabled={isDisabled}
+          aria-busy={isBusy}
+          aria-invalid={Boolean(problem)}
+          aria-describedby={problem ? id : undefined}
+          onChange={(event) => onChange(event.currentTarget.checked)}
+        />
+        <span>{label}</span>
+        {isBusy && <span class="spinner" aria-hidden="true" />}
+      </label>
+      {problem && (
+        <p id={id} class="problem">
+          {problem}
+        </p>
+      )}
+    </div>
   );
 }

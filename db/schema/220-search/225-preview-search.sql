@@ -1,10 +1,10 @@
 -- The operation preview_search: what search_memory would answer with other weights. The console's page of settings calls it, so
--- that administrators try weights without changing anybody's searches.
-create function search.read_weights(weights jsonb) returns public.search_settings
+-- that administrators try weights without changing anybody's searches. preview_find() shares read_weights() and audit_preview().
+create function search.read_weights(weights jsonb, of_type anyelement) returns anyelement
 language plpgsql stable set search_path = '' as $$
 declare
   names constant text[] := array(
-    select n.name from jsonb_object_keys(to_jsonb(search.default_settings())) as n (name)
+    select n.name from jsonb_object_keys(to_jsonb(jsonb_populate_record(of_type, '{}'))) as n (name)
     where n.name not in ('tenant_id', 'languages', 'updated_at'));
   name text;
 begin
@@ -17,15 +17,34 @@ begin
   end if;
   foreach name in array names loop
     begin
-      perform jsonb_populate_record(null::public.search_settings, jsonb_build_object(name, weights -> name));
+      perform jsonb_populate_record(of_type, jsonb_build_object(name, weights -> name));
     exception when data_exception then
       perform identity.raise_error('L9VAL', format('%s: must be %s', name,
         case name when 'uses_chunks' then 'true or false' else 'a number from 0 to 1' end));
     end;
   end loop;
-  return jsonb_populate_record(null::public.search_settings, weights);
+  return jsonb_populate_record(of_type, weights);
 end $$;
-comment on function search.read_weights is 'The settings that weights names; null for the others. L9VAL names what is wrong.';
+comment on function search.read_weights is 'The settings that weights names, in this type; null for the others. L9VAL names '
+  'what is wrong.';
+
+create function search.audit_preview(
+  started_at timestamptz, weights jsonb, ids uuid[], searched jsonb, query text, project_id text) returns void
+language plpgsql volatile set search_path = '' as $$
+begin
+  -- The policies audit what operators read, and a preview takes these rows back, too.
+  if identity.current_role_name() = 'l9_platform_admin' then
+    perform identity.allow_and_audit_operator_read('packet_store');
+  end if;
+  perform audit.audit_read('SEARCH', jsonb_build_object(
+      'preview', true, 'weights', weights, 'ids', ids,
+      'query_sha256', encode(sha256(convert_to(audit_preview.query, 'UTF8')), 'hex'),
+      'duration_ms', round(extract(epoch from clock_timestamp() - started_at) * 1000, 2))
+    || (select jsonb_object_agg(s.key, s.value) from jsonb_each(searched) as s
+      where s.key in ('mode', 'requested_mode', 'route_used', 'k', 'threshold', 'min_relevance', 'filters', 'scopes')),
+    project_id => identity.given_text(audit_preview.project_id), query => audit_preview.query);
+end $$;
+comment on function search.audit_preview is 'Audits what a preview found, after everything else that it wrote is taken back.';
 
 -- The weights are set and the search runs as always, in a block that always ends with an error: that takes back the settings, the
 -- access log and the audit rows. No other transaction has seen them by then.
@@ -37,7 +56,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   started_at constant timestamptz := clock_timestamp();
   given constant jsonb := jsonb_strip_nulls(coalesce(preview_search.weights, '{}'));
-  tried constant public.search_settings := search.read_weights(given);
+  tried constant public.search_settings := search.read_weights(given, null::public.search_settings);
   result public.search_result;
 begin
   begin
@@ -55,17 +74,8 @@ begin
   if result.searched ? 'retry' then
     return result;
   end if;
-  -- The policies audit what operators read, and these rows were taken back, too.
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.allow_and_audit_operator_read('packet_store');
-  end if;
-  perform audit.audit_read('SEARCH', jsonb_build_object(
-      'preview', true, 'weights', given, 'ids', array(select h.packet_id from unnest(result.hits) as h),
-      'query_sha256', encode(sha256(convert_to(preview_search.query, 'UTF8')), 'hex'),
-      'duration_ms', round(extract(epoch from clock_timestamp() - started_at) * 1000, 2))
-    || (select jsonb_object_agg(s.key, s.value) from jsonb_each(result.searched) as s
-      where s.key in ('mode', 'requested_mode', 'k', 'threshold', 'min_relevance', 'filters', 'scopes')),
-    project_id => identity.given_text(preview_search.project_id), query => preview_search.query);
+  perform search.audit_preview(started_at, given, array(select h.packet_id from unnest(result.hits) as h),
+    result.searched, preview_search.query, preview_search.project_id);
   return result;
 end $$;
 comment on function public.preview_search is 'What search_memory finds if set_search_settings sets weights (its arguments by '
@@ -73,4 +83,4 @@ comment on function public.preview_search is 'What search_memory finds if set_se
   'common_word_share changes nothing. For admins whose token covers all scopes and projects. retry_for: see searched.retry. '
   'Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function search.read_weights to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function public.preview_search to l9_admin, l9_platform_admin;
+grant execute on function search.audit_preview, public.preview_search to l9_admin, l9_platform_admin;

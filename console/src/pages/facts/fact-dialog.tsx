@@ -6,6 +6,7 @@ import { Chip, Scope } from '../../components/chip.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Facts, Json } from '../../components/fields-view.tsx';
+import { useForm } from '../../components/form.tsx';
 import { Empty, Failure, Ready } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { toast } from '../../components/toast.tsx';
@@ -137,24 +138,23 @@ const FactLink = ({ factId, object }: { factId: string; object: unknown }) => {
 };
 
 function Retract({ factId, onDone }: { factId: string; onDone: () => void }) {
-  const [reason, setReason] = useState('');
   const retract = useAction(retractFact);
+  const form = useForm({ reason: '' }, retract);
   const submit = async (event: Event) => {
     event.preventDefault();
-    if (await retract.run({ factId, reason })) {
+    if (await retract.run({ factId, ...form.values })) {
       toast('The fact was retracted');
       onDone();
     }
   };
   return (
     <form class="form" onSubmit={submit}>
-      {retract.error && <Failure error={retract.error} />}
       <TextField
         label="Why it is wrong"
         hint="It stays in the history with this reason; what it had superseded holds again."
-        value={reason}
-        onInput={setReason}
+        {...form.text('reason')}
       />
+      {form.failure && <Failure error={form.failure} />}
       <div>
         <Button type="submit" look="danger" isBusy={retract.isBusy}>
           Retract the fact

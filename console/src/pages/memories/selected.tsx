@@ -8,6 +8,7 @@ import { TextField } from '../../components/field.tsx';
 import { toast } from '../../components/toast.tsx';
 import { explain } from '../../lib/errors.ts';
 import { present, useMe } from '../../lib/me.ts';
+import { listOf } from '../../lib/typed.ts';
 import { type Place, PlaceFields, useScopes } from '../../memory/place-fields.tsx';
 import { deleteMutation, updateMutation } from '../../memory/query.ts';
 import { exportRows } from './export.ts';
@@ -66,7 +67,7 @@ function JobDialog({
 
   const changeOne = (row: Row) => {
     if (job === 'delete') return client.mutation(deleteMutation, { input: { packetId: row.packetId } }).toPromise();
-    const added = tags.split(/[\s,]+/).filter(Boolean);
+    const added = listOf(tags) ?? [];
     const change =
       job === 'tag'
         ? { tags: [...new Set([...present(row.tags), ...added])] }

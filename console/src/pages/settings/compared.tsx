@@ -1,7 +1,12 @@
-// The hits of the present weights beside those of the changed ones.
+// The hits of the present settings beside those of the changed ones.
 import { Link } from 'wouter-preact';
 import { formatNumber } from '../../lib/format.ts';
-import type { Hit } from './query.ts';
+
+export interface Hit {
+  packetId: string;
+  text: string;
+  score: number | null;
+}
 
 export interface Tried {
   query: string;
@@ -35,9 +40,9 @@ export function Compared({ tried: { query, before, after } }: { tried: Tried }) 
                       : `▼ ${place - other}`;
               return (
                 <li key={hit.packetId}>
-                  <Link href={`/memories/${hit.packetId}`}>{hit.snippet || hit.content}</Link>{' '}
+                  <Link href={`/memories/${hit.packetId}`}>{hit.text}</Link>{' '}
                   <span class="muted">
-                    {formatNumber(hit.score)} {title === 'Changed' && moved}
+                    {hit.score !== null && formatNumber(hit.score)} {title === 'Changed' && moved}
                   </span>
                 </li>
               );

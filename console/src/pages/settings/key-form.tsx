@@ -1,100 +1,75 @@
 // The dialog that makes a key, and the one that shows it, once.
-import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { copyText } from '../../components/copy.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Select, TextField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { icons } from '../../components/icon.tsx';
 import { useAction } from '../../lib/data.ts';
 import { fromLocalInput } from '../../lib/format.ts';
-import { FormDialog, listOf } from './form-dialog.tsx';
+import { listOf, textOf } from '../../lib/typed.ts';
 import { createKey } from './query.ts';
 
-export function KeyForm({
-  callers,
-  onClose,
-  onMade,
-}: {
+interface KeyFormProps {
   callers: readonly string[];
+  /** The project that the key is limited to, unless that is changed. */
+  project?: string;
   onClose: () => void;
   onMade: (key: string) => void;
-}) {
-  const [caller, setCaller] = useState(callers[0] ?? '');
-  const [name, setName] = useState('');
-  const [scopes, setScopes] = useState('');
-  const [projects, setProjects] = useState('');
-  const [tools, setTools] = useState('');
-  const [expires, setExpires] = useState('');
+}
+
+export function KeyForm({ callers, project = '', onClose, onMade }: KeyFormProps) {
   const action = useAction(createKey);
+  const form = useForm(
+    {
+      caller: '',
+      name: '',
+      scopes: '',
+      projects: project,
+      defaultProject: '',
+      toolSets: '',
+      expiresAt: '',
+    },
+    action,
+  );
+  // The list may come after the form.
+  const caller = form.values.caller || callers[0] || '';
   const submit = async () => {
+    const { name, scopes, projects, defaultProject, toolSets, expiresAt } = form.values;
     const answer = await action.run({
       caller,
       name: name.trim(),
       scopes: listOf(scopes),
       projects: listOf(projects),
-      toolSets: listOf(tools),
-      expiresAt: fromLocalInput(expires) || null,
+      defaultProject: textOf(defaultProject),
+      toolSets: listOf(toolSets),
+      expiresAt: fromLocalInput(expiresAt) || null,
     });
     const key = answer?.admin?.createApiKey?.apiKey;
-    if (!key) return false;
-    onMade(key);
-    return true;
+    if (key) onMade(key);
+    return Boolean(key);
   };
   return (
-    <FormDialog
-      title="New key"
-      does="Make the key"
-      action={action}
-      onSubmit={submit}
-      onClose={onClose}
-      isDisabled={!name.trim()}
-    >
-      {(problemOf) => (
-        <>
-          <Select label="Caller" value={caller} onChange={setCaller} options={callers} problem={problemOf('caller')} />
-          <TextField
-            label="What it is for"
-            isRequired
-            value={name}
-            onInput={setName}
-            problem={problemOf('name')}
-            hint="Such as: laptop of Anna."
-          />
-          <div class="form-row">
-            <TextField
-              label="Only these scopes"
-              value={scopes}
-              onInput={setScopes}
-              problem={problemOf('scopes')}
-              hint="Empty: all of its caller."
-            />
-            <TextField
-              label="Only these projects"
-              value={projects}
-              onInput={setProjects}
-              problem={problemOf('projects')}
-              hint="Empty: all."
-            />
-          </div>
-          <div class="form-row">
-            <TextField
-              label="Only these tool sets"
-              value={tools}
-              onInput={setTools}
-              problem={problemOf('toolSets')}
-              hint="Such as core, knowledge. Empty: all."
-            />
-            <TextField
-              label="Expires"
-              type="datetime-local"
-              value={expires}
-              onInput={setExpires}
-              problem={problemOf('expiresAt')}
-              hint="Empty: never."
-            />
-          </div>
-        </>
-      )}
+    <FormDialog title="New key" does="Make the key" form={form} onSubmit={submit} onClose={onClose}>
+      <Select label="Caller" options={callers} {...form.choice('caller')} value={caller} />
+      <TextField label="What it is for" isRequired hint="Such as: laptop of Anna." {...form.text('name')} />
+      <div class="form-row">
+        <TextField label="Only these scopes" hint="Empty: all of its caller." {...form.text('scopes')} />
+        <TextField label="Only these projects" hint="Empty: all." {...form.text('projects')} />
+      </div>
+      <div class="form-row">
+        <TextField
+          label="Default project"
+          hint="Of what it saves without naming one. Empty: its only project, if it has just one."
+          {...form.text('defaultProject')}
+        />
+        <TextField
+          label="Only these tool sets"
+          hint="Such as core, knowledge. Empty: all."
+          {...form.text('toolSets')}
+        />
+      </div>
+      <TextField label="Expires" type="datetime-local" hint="Empty: never." {...form.text('expiresAt')} />
     </FormDialog>
   );
 }

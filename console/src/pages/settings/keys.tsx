@@ -70,7 +70,13 @@ export function Keys() {
   );
 }
 
-function Revoke({ row, onClose, onDone }: { row: ApiKey; onClose: () => void; onDone: () => void }) {
+interface RevokeProps {
+  row: { keyId: string; name: string };
+  onClose: () => void;
+  onDone: () => void;
+}
+
+export function Revoke({ row, onClose, onDone }: RevokeProps) {
   const action = useAction(revokeKey);
   const confirm = async () => {
     if (!(await action.run({ keyId: row.keyId }))?.admin?.revokeApiKey) return;

@@ -46,11 +46,13 @@ export type ApiKey = NonNullable<NonNullable<ResultOf<typeof keysQuery>['admin']
 
 export const createKey = graphql(`
   mutation CreateKey(
-    $caller: String! $name: String! $scopes: [String] $projects: [String] $toolSets: [String] $expiresAt: Datetime
+    $caller: String! $name: String! $scopes: [String] $projects: [String] $defaultProject: String $toolSets: [String]
+    $expiresAt: Datetime
   ) {
     admin {
       createApiKey(
-        caller: $caller, name: $name, scopes: $scopes, projects: $projects, toolSets: $toolSets, expiresAt: $expiresAt
+        caller: $caller, name: $name, scopes: $scopes, projects: $projects, defaultProject: $defaultProject
+        toolSets: $toolSets, expiresAt: $expiresAt
       ) { apiKey keyId }
     }
   }
@@ -71,13 +73,36 @@ export const reactivateScope = graphql(`
   mutation ReactivateScope($scope: String!) { admin { reactivateScope(scope: $scope) { isActive } } }
 `);
 
-export const projectsQuery = graphql(`query Projects { getMemoryStats(projectId: "*") { total byProject byScope } }`);
+export const projectsQuery = graphql(`
+  query Projects {
+    getMemoryStats(projectId: "*") { byProject }
+    admin {
+      apiKeys(first: 500) { keyId name caller projects revokedAt }
+      actors(first: 500) { caller defaultProject isActive }
+      reviewRules(first: 500) { ruleId caller scope projectId kinds source needsReview specificity updatedAt }
+    }
+  }
+`);
+export type ProjectsData = ResultOf<typeof projectsQuery>;
+export const projectQuery = graphql(`
+  query Project($project: String!) { getMemoryStats(projectId: $project) { total byKind byScope byCreator oldest newest } }
+`);
 
+/** `kind` has all rules, because registering a kind again replaces them. */
 export const registerKind = graphql(`
-  mutation RegisterKind($kind: String!, $purpose: String, $fields: JSON, $titleField: String, $expiresAfter: Duration) {
+  mutation RegisterKind(
+    $kind: String! $purpose: String $fields: JSON $titleField: String $textFields: [String] $identityFields: [String]
+    $identityEndsWhen: JSON $lockedWhen: JSON $lockedFields: [String] $allowedWhenLocked: JSON $whenLocked: String
+    $archivedFrom: String $archivedAfter: Duration $expiresFrom: String $expiresAfter: Duration $partOfKind: String
+    $partOfField: String
+  ) {
     admin {
       registerMemoryKind(
-        kind: $kind, purpose: $purpose, fields: $fields, titleField: $titleField, expiresAfter: $expiresAfter
+        kind: $kind, purpose: $purpose, fields: $fields, titleField: $titleField, textFields: $textFields
+        identityFields: $identityFields, identityEndsWhen: $identityEndsWhen, lockedWhen: $lockedWhen
+        lockedFields: $lockedFields, allowedWhenLocked: $allowedWhenLocked, whenLocked: $whenLocked
+        archivedFrom: $archivedFrom, archivedAfter: $archivedAfter, expiresFrom: $expiresFrom, expiresAfter: $expiresAfter
+        partOfKind: $partOfKind, partOfField: $partOfField
       ) { kind }
     }
   }
@@ -85,7 +110,11 @@ export const registerKind = graphql(`
 export const kindRulesQuery = graphql(`
   query KindRules {
     memoryKinds(first: 100) {
-      nodes { kindId kind purpose tenantId titleField expiresAfter fields(first: 100) { nodes { field type isRequired meaning } } }
+      nodes {
+        kindId kind purpose tenantId titleField textFields identityFields identityEndsWhen lockedWhen lockedFields
+        allowedWhenLocked whenLocked archivedFrom archivedAfter expiresFrom expiresAfter partOfKind partOfField
+        fields(first: 64) { nodes { field type isRequired meaning choices maxLength sha256Of parts place } }
+      }
     }
   }
 `);
@@ -163,33 +192,53 @@ export const setArchive = graphql(`
   mutation SetArchive($archiveFields: [String]!) { admin { setArchiveSettings(archiveFields: $archiveFields) { archiveFields } } }
 `);
 
-export const weightsQuery = graphql(`
-  query Weights {
+export const rankingQuery = graphql(`
+  query Ranking {
     admin {
       searchSettings {
         lexicalWeight semanticWeight contextWeight chunkWeight threadWeight nextWeight speakerBoost minRelevance recencyBoost
-        importanceBoost
+        importanceBoost halfLifeDays languages
       }
+      findSettings { matchWeight recencyWeight proximityWeight citationWeight halfLifeDays }
     }
+    memoryKinds(first: 100) { nodes { kind } }
   }
 `);
-export const setWeights = graphql(`
-  mutation SetWeights(
+export type RankingData = ResultOf<typeof rankingQuery>;
+export const setSearchSettings = graphql(`
+  mutation SetSearchSettings(
     $lexicalWeight: Float $semanticWeight: Float $contextWeight: Float $chunkWeight: Float $threadWeight: Float
     $nextWeight: Float $speakerBoost: Float $minRelevance: Float $recencyBoost: Float $importanceBoost: Float
+    $halfLifeDays: JSON $languages: [String]
   ) {
     admin {
       setSearchSettings(
         lexicalWeight: $lexicalWeight, semanticWeight: $semanticWeight, contextWeight: $contextWeight, chunkWeight: $chunkWeight
         threadWeight: $threadWeight, nextWeight: $nextWeight, speakerBoost: $speakerBoost, minRelevance: $minRelevance
-        recencyBoost: $recencyBoost, importanceBoost: $importanceBoost
+        recencyBoost: $recencyBoost, importanceBoost: $importanceBoost, halfLifeDays: $halfLifeDays, languages: $languages
       ) { updatedAt }
     }
   }
 `);
-export const previewQuery = graphql(`
-  query Preview($query: String!, $weights: JSON) {
-    previewSearch(query: $query, weights: $weights, k: 10, projectId: "*") { hits { packetId snippet content kind scope score } }
+export const setFindSettings = graphql(`
+  mutation SetFindSettings(
+    $matchWeight: Float $recencyWeight: Float $proximityWeight: Float $citationWeight: Float $halfLifeDays: JSON
+  ) {
+    admin {
+      setFindSettings(
+        matchWeight: $matchWeight, recencyWeight: $recencyWeight, proximityWeight: $proximityWeight
+        citationWeight: $citationWeight, halfLifeDays: $halfLifeDays
+      ) { updatedAt }
+    }
   }
 `);
-export type Hit = NonNullable<ResultOf<typeof previewQuery>['previewSearch']>['hits'][number];
+export const previewSearchQuery = graphql(`
+  query PreviewSearch($query: String!, $weights: JSON) {
+    previewSearch(query: $query, weights: $weights, k: 10, projectId: "*") { hits { packetId snippet content score } }
+  }
+`);
+export const previewFindQuery = graphql(`
+  query PreviewFind($query: String!, $weights: JSON) {
+    admin { previewFind(query: $query, weights: $weights, k: 10) { packetId title content } }
+  }
+`);

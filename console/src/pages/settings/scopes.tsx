@@ -1,24 +1,15 @@
-// Scopes, which decide who sees a memory, and the projects that there are.
+// Scopes, which decide who sees a memory.
 import { useState } from 'preact/hooks';
-import { Link } from 'wouter-preact';
 import { Chip, Scope } from '../../components/chip.tsx';
 import { Check, TextField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { type Column, List } from '../../components/list.tsx';
-import { Empty, Ready } from '../../components/states.tsx';
+import { Failure, Ready } from '../../components/states.tsx';
 import { toast } from '../../components/toast.tsx';
 import { useAction, useData } from '../../lib/data.ts';
-import { explain } from '../../lib/errors.ts';
-import { formatNumber } from '../../lib/format.ts';
 import { present } from '../../lib/me.ts';
-import { FormDialog, textOf } from './form-dialog.tsx';
-import {
-  callersQuery,
-  deactivateScope,
-  projectsQuery,
-  reactivateScope,
-  registerScope,
-  type ScopeRow,
-} from './query.ts';
+import { textOf } from '../../lib/typed.ts';
+import { callersQuery, deactivateScope, reactivateScope, registerScope, type ScopeRow } from './query.ts';
 import { Change, Section } from './section.tsx';
 
 export function Scopes() {
@@ -28,7 +19,9 @@ export function Scopes() {
   const reactivating = useAction(reactivateScope);
   const error = deactivating.error ?? reactivating.error;
   const toggle = async ({ scope, isActive }: ScopeRow) => {
-    if (await (isActive ? deactivating : reactivating).run({ scope })) data.refresh();
+    if (!(await (isActive ? deactivating : reactivating).run({ scope }))) return;
+    toast(isActive ? `Nobody reads or writes in ${scope} from now on` : `${scope} is in use again`);
+    data.refresh();
   };
   const columns: readonly Column<ScopeRow>[] = [
     {
@@ -54,7 +47,7 @@ export function Scopes() {
     {
       name: 'change',
       title: '',
-      show: (row) => <Change onClick={() => void toggle(row)}>{row.isActive ? 'Switch off' : 'Switch on'}</Change>,
+      show: (row) => <Change onClick={() => toggle(row)}>{row.isActive ? 'Switch off' : 'Switch on'}</Change>,
     },
   ];
   return (
@@ -64,11 +57,7 @@ export function Scopes() {
       adds="New scope"
       onAdd={() => setAdding(true)}
     >
-      {error && (
-        <p class="problem-text" role="alert">
-          {explain(error).text}
-        </p>
-      )}
+      {error && <Failure error={error} />}
       <Ready of={data}>
         {({ scopes }) => (
           <List caption="Scopes" columns={columns} rows={present(scopes?.nodes)} keyOf={({ scope }) => scope} />
@@ -80,86 +69,26 @@ export function Scopes() {
 }
 
 function ScopeForm({ onClose, onSaved }: { onClose: () => void; onSaved: () => void }) {
-  const [scope, setScope] = useState('');
-  const [description, setDescription] = useState('');
-  const [isOfProjects, setOfProjects] = useState(true);
   const action = useAction(registerScope);
+  const form = useForm({ scope: '', description: '', isProjectScoped: true }, action);
   const submit = async () => {
-    const answer = await action.run({
-      scope: scope.trim(),
-      description: textOf(description),
-      isProjectScoped: isOfProjects,
-    });
+    const { scope, description, isProjectScoped } = form.values;
+    const answer = await action.run({ scope: scope.trim(), description: textOf(description), isProjectScoped });
     if (!answer?.admin?.registerScope) return false;
     toast(`${scope} is added. Callers read it once you say so.`);
     onSaved();
     return true;
   };
   return (
-    <FormDialog
-      title="New scope"
-      does="Add"
-      action={action}
-      onSubmit={submit}
-      onClose={onClose}
-      isDisabled={!scope.trim()}
-    >
-      {(problemOf) => (
-        <>
-          <TextField
-            label="Name"
-            isRequired
-            value={scope}
-            onInput={setScope}
-            problem={problemOf('scope')}
-            hint="Such as design. At first only callers with every scope read it."
-          />
-          <TextField
-            label="What it is for"
-            value={description}
-            onInput={setDescription}
-            problem={problemOf('description')}
-          />
-          <Check label="Its memories belong to a project" isOn={isOfProjects} onChange={setOfProjects} />
-        </>
-      )}
+    <FormDialog title="New scope" does="Add" form={form} onSubmit={submit} onClose={onClose}>
+      <TextField
+        label="Name"
+        isRequired
+        hint="Such as design. At first only callers with every scope read it."
+        {...form.text('scope')}
+      />
+      <TextField label="What it is for" {...form.text('description')} />
+      <Check label="Its memories belong to a project" {...form.tick('isProjectScoped')} />
     </FormDialog>
-  );
-}
-
-export function Projects() {
-  const stats = useData(projectsQuery, {});
-  return (
-    <Section
-      title="Projects"
-      about="A project exists as soon as something is saved in it. Keys and tokens may be limited to some."
-    >
-      <Ready of={stats}>
-        {({ getMemoryStats }) => {
-          const rows = Object.entries((getMemoryStats?.byProject ?? {}) as Record<string, number>).sort(
-            (a, b) => b[1] - a[1],
-          );
-          if (rows.length === 0) return <Empty title="No projects yet" />;
-          return (
-            <List
-              caption="Projects"
-              columns={[
-                {
-                  name: 'project',
-                  title: 'Project',
-                  isMain: true,
-                  show: ([project]: [string, number]) => (
-                    <Link href={`/memories?project=${encodeURIComponent(project)}`}>{project}</Link>
-                  ),
-                },
-                { name: 'memories', title: 'Memories', isNumber: true, show: ([, count]) => formatNumber(count) },
-              ]}
-              rows={rows}
-              keyOf={([project]) => project}
-            />
-          );
-        }}
-      </Ready>
-    </Section>
   );
 }

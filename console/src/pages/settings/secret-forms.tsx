@@ -1,8 +1,8 @@
 // A pattern of one's own, and an exception.
-import { useState } from 'preact/hooks';
 import { Select, TextField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { useAction } from '../../lib/data.ts';
-import { FormDialog, listOf, textOf } from './form-dialog.tsx';
+import { listOf, textOf } from '../../lib/typed.ts';
 import { registerException, registerPattern } from './query.ts';
 
 interface FormProps {
@@ -11,13 +11,10 @@ interface FormProps {
 }
 
 export function PatternForm({ onClose, onSaved }: FormProps) {
-  const [name, setName] = useState('');
-  const [finds, setFinds] = useState('');
-  const [expression, setExpression] = useState('');
-  const [keywords, setKeywords] = useState('');
-  const [severity, setSeverity] = useState('credential');
   const action = useAction(registerPattern);
+  const form = useForm({ name: '', finds: '', expression: '', keywords: '', severity: 'credential' }, action);
   const submit = async () => {
+    const { name, finds, expression, keywords, severity } = form.values;
     const answer = await action.run({
       name: name.trim(),
       finds: finds.trim(),
@@ -25,106 +22,60 @@ export function PatternForm({ onClose, onSaved }: FormProps) {
       keywords: listOf(keywords),
       severity,
     });
-    if (!answer?.admin?.registerSecretPattern) return false;
-    onSaved();
-    return true;
+    if (answer?.admin?.registerSecretPattern) onSaved();
+    return Boolean(answer?.admin?.registerSecretPattern);
   };
   return (
-    <FormDialog
-      title="New pattern"
-      does="Add"
-      action={action}
-      onSubmit={submit}
-      onClose={onClose}
-      isDisabled={!name.trim() || !expression}
-    >
-      {(problemOf) => (
-        <>
-          <TextField
-            label="Name"
-            isRequired
-            value={name}
-            onInput={setName}
-            problem={problemOf('name')}
-            hint="Lower-case letters, digits and -, such as acme-token."
-          />
-          <TextField
-            label="What it finds"
-            value={finds}
-            onInput={setFinds}
-            problem={problemOf('finds')}
-            hint="Such as: tokens of the Acme API."
-          />
-          <TextField
-            label="Regular expression"
-            isRequired
-            value={expression}
-            onInput={setExpression}
-            problem={problemOf('expression')}
-            hint="Its only capturing group, if any, is the secret."
-          />
-          <TextField
-            label="Keywords"
-            value={keywords}
-            onInput={setKeywords}
-            problem={problemOf('keywords')}
-            hint="One of them stands in every match. They keep saves fast."
-          />
-          <Select
-            label="It is"
-            value={severity}
-            onChange={setSeverity}
-            options={[
-              ['credential', 'a credential'],
-              ['personal', 'personal data'],
-            ]}
-          />
-        </>
-      )}
+    <FormDialog title="New pattern" does="Add" form={form} onSubmit={submit} onClose={onClose}>
+      <TextField
+        label="Name"
+        isRequired
+        hint="Lower-case letters, digits and -, such as acme-token."
+        {...form.text('name')}
+      />
+      <TextField label="What it finds" isRequired hint="Such as: tokens of the Acme API." {...form.text('finds')} />
+      <TextField
+        label="Regular expression"
+        isRequired
+        hint="Its only capturing group, if any, is the secret."
+        {...form.text('expression')}
+      />
+      <TextField
+        label="Keywords"
+        hint="One of them stands in every match. They keep saves fast."
+        {...form.text('keywords')}
+      />
+      <Select
+        label="It is"
+        options={[
+          ['credential', 'a credential'],
+          ['personal', 'personal data'],
+        ]}
+        {...form.choice('severity')}
+      />
     </FormDialog>
   );
 }
 
 export function ExceptionForm({ onClose, onSaved }: FormProps) {
-  const [expression, setExpression] = useState('');
-  const [pattern, setPattern] = useState('');
-  const [reason, setReason] = useState('');
   const action = useAction(registerException);
+  const form = useForm({ expression: '', pattern: '', reason: '' }, action);
   const submit = async () => {
+    const { expression, pattern, reason } = form.values;
     const answer = await action.run({ expression, pattern: textOf(pattern), reason: reason.trim() });
-    if (!answer?.admin?.registerSecretException) return false;
-    onSaved();
-    return true;
+    if (answer?.admin?.registerSecretException) onSaved();
+    return Boolean(answer?.admin?.registerSecretException);
   };
   return (
-    <FormDialog
-      title="New exception"
-      does="Add"
-      action={action}
-      onSubmit={submit}
-      onClose={onClose}
-      isDisabled={!expression || !reason.trim()}
-    >
-      {(problemOf) => (
-        <>
-          <TextField
-            label="Regular expression"
-            isRequired
-            value={expression}
-            onInput={setExpression}
-            problem={problemOf('expression')}
-            hint="What it matches from beginning to end is harmless. Callers may read it, so it must hold no credential."
-          />
-          <TextField
-            label="For the pattern"
-            value={pattern}
-            onInput={setPattern}
-            problem={problemOf('pattern')}
-            hint="Empty: for all."
-          />
-          <TextField label="Why" isRequired value={reason} onInput={setReason} problem={problemOf('reason')} />
-        </>
-      )}
+    <FormDialog title="New exception" does="Add" form={form} onSubmit={submit} onClose={onClose}>
+      <TextField
+        label="Regular expression"
+        isRequired
+        hint="What it matches from beginning to end is harmless. Callers may read it, so it must hold no credential."
+        {...form.text('expression')}
+      />
+      <TextField label="For the pattern" hint="Empty: for all." {...form.text('pattern')} />
+      <TextField label="Why" isRequired {...form.text('reason')} />
     </FormDialog>
   );
 }

@@ -6,7 +6,6 @@ import { type Column, List } from '../../components/list.tsx';
 import { Failure, Ready } from '../../components/states.tsx';
 import { toast } from '../../components/toast.tsx';
 import { useAction, useData } from '../../lib/data.ts';
-import { useMe } from '../../lib/me.ts';
 import {
   deactivateException,
   deactivatePattern,
@@ -17,20 +16,20 @@ import {
 } from './query.ts';
 import { ExceptionForm, PatternForm } from './secret-forms.tsx';
 import { Change, Section } from './section.tsx';
+import { useSetting } from './use-setting.ts';
 
 export function Secrets() {
-  const { isReadOnly } = useMe();
   const secrets = useData(secretsQuery, {});
   const [adds, setAdds] = useState<'pattern' | 'exception' | null>(null);
-  const setting = useAction(setSecretSettings);
+  const onSecret = useSetting(setSecretSettings, secrets.refresh);
+  const personal = useSetting(setSecretSettings, secrets.refresh);
   const dropPattern = useAction(deactivatePattern);
   const dropException = useAction(deactivateException);
-  const error = setting.error ?? dropPattern.error ?? dropException.error;
+  const error = dropPattern.error ?? dropException.error;
   const done = (text: string) => {
     toast(text);
     secrets.refresh();
   };
-  const [kept] = secrets.data?.admin?.secretSettings ?? [];
   const patternColumns: readonly Column<Pattern>[] = [
     {
       name: 'name',
@@ -92,31 +91,33 @@ export function Secrets() {
     <div class="stack">
       {error && <Failure error={error} />}
       <Section title="Secrets" about="Every write is compared with these patterns, by the database itself.">
-        {!isReadOnly && (
-          <div class="form">
-            <Select
-              label="A write that holds a secret"
-              value={kept?.onSecret ?? 'refuse'}
-              onChange={async (onSecret) => (await setting.run({ onSecret, guardsPersonalData: null })) && done('Kept')}
-              options={[
-                ['refuse', 'is refused'],
-                ['redact', 'is stored with [redacted] in its place'],
-                ['allow', 'is stored, and the audit log names the pattern'],
-              ]}
-            />
-            <Check
-              label="Personal data, such as card numbers, counts as a secret"
-              isOn={kept?.guardsPersonalData ?? false}
-              onChange={async (guardsPersonalData) =>
-                (await setting.run({ onSecret: null, guardsPersonalData })) && done('Kept')
-              }
-            />
-          </div>
-        )}
+        <Ready of={secrets} rows={2}>
+          {({ admin }) => (
+            <div class="form">
+              <Select
+                label="A write that holds a secret"
+                value={admin?.secretSettings?.[0]?.onSecret ?? 'refuse'}
+                onChange={(value) => onSecret.keep({ onSecret: value, guardsPersonalData: null })}
+                options={[
+                  ['refuse', 'is refused'],
+                  ['redact', 'is stored with [redacted] in its place'],
+                  ['allow', 'is stored, and the audit log names the pattern'],
+                ]}
+                {...onSecret.field}
+              />
+              <Check
+                label="Personal data, such as card numbers, counts as a secret"
+                isOn={admin?.secretSettings?.[0]?.guardsPersonalData ?? false}
+                onChange={(isOn) => personal.keep({ onSecret: null, guardsPersonalData: isOn })}
+                {...personal.field}
+              />
+            </div>
+          )}
+        </Ready>
       </Section>
       <Section
         title="Exceptions"
-        about="Texts that look like a secret and are none."
+        about="Texts that look like a secret and are harmless."
         adds="New exception"
         onAdd={() => setAdds('exception')}
       >

@@ -1,5 +1,6 @@
 // The frame of a part of the settings: what it is for, and what can be added.
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { icons } from '../../components/icon.tsx';
 import { useMe } from '../../lib/me.ts';
@@ -33,18 +34,23 @@ export function Section({ title, about, adds, onAdd, children }: SectionProps) {
   );
 }
 
-/** A button that a person who may change nothing does not see. */
-export function Change({
-  children,
-  onClick,
-  isBusy,
-}: {
+interface ChangeProps {
   children: ComponentChildren;
-  onClick: () => void;
-  isBusy?: boolean;
-}) {
-  return useMe().isReadOnly ? null : (
-    <Button look="quiet" onClick={onClick} isBusy={isBusy ?? false}>
+  /** Busy until the promise that it returns is settled. */
+  onClick: () => unknown;
+}
+
+/** A button that a person who may change nothing does not see. */
+export function Change({ children, onClick }: ChangeProps) {
+  const [isBusy, setBusy] = useState(false);
+  const { isReadOnly } = useMe();
+  const click = async () => {
+    setBusy(true);
+    await onClick();
+    setBusy(false);
+  };
+  return isReadOnly ? null : (
+    <Button look="quiet" onClick={click} isBusy={isBusy}>
       {children}
     </Button>
   );

@@ -40,6 +40,7 @@ const QUERY_FUNCTIONS: ReadonlySet<string> = new Set([
   'audit_head',
   'explain_access',
   'health',
+  'preview_find',
   'scan_for_secrets',
   'verify_audit',
 ]);
