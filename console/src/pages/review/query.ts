@@ -22,7 +22,7 @@ export type Duplicate = Item['duplicates'][number];
 
 /** The whole text, for the person who corrects it: the queue cuts long texts. */
 export const wholeQuery = graphql(`
-  query ReviewedMemory($id: UUID!) { memoryByPacketId(packetId: $id) { content title envelope updatedAt } }
+  query ReviewedMemory($id: UUID!) { memoryByPacketId(packetId: $id) { content envelope } }
 `);
 
 export const approveMutation = graphql(`

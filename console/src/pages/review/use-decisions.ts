@@ -3,13 +3,8 @@ import { useState } from 'preact/hooks';
 import { toast } from '../../components/toast.tsx';
 import { useAction } from '../../lib/data.ts';
 import { explain } from '../../lib/errors.ts';
+import type { Correction } from '../../memory/correct-dialog.tsx';
 import { approveMutation, type Item, mergeMutation, rejectMutation, undoMutation } from './query.ts';
-
-export interface Correction {
-  text?: string;
-  title?: string;
-  fields?: Record<string, unknown>;
-}
 
 export interface Done {
   packetId: string;
