@@ -24,7 +24,7 @@ export function EditDialog({ item, decisions, onClose }: EditDialogProps) {
       memory={{ ...memory, kind: item.kind }}
       isBusy={decisions.isBusy}
       error={decisions.error}
-      onSave={(correction) => decisions.approve(item, correction)}
+      onSave={(correction) => decisions.approve([item], correction)}
       onClose={onClose}
     />
   ) : (
