@@ -100,6 +100,30 @@ describeInBrowser('the page of a memory', () => {
     expect(memoryByPacketId.content).toBe('Changed meanwhile');
   });
 
+  it('removes a field that was emptied, and leaves the others as they are', async () => {
+    const data = { text: 'Water the plants', status: 'open', assignee: 'Ben', due_date: '2026-12-01' };
+    const { memoryStore } = await own.gateway.query(
+      'C',
+      `mutation ($items: [MemoryStoreItem!]!) { memoryStore(input: { items: $items }) { stored { packetId } errors { message } } }`,
+      { items: [{ kind: 'todo', projectId: 'l9', data }] },
+    );
+    expect(memoryStore.errors).toEqual([]);
+    const [{ packetId }] = memoryStore.stored;
+    const { page } = await own.visit({ as: 'C', path: `/memories/${packetId}` });
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Assignee').fill('');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { memoryByPacketId } = await own.gateway.query(
+      'C',
+      `{ memoryByPacketId(packetId: "${packetId}") { envelope } }`,
+    );
+    const { assignee: _assignee, ...others } = data;
+    expect(memoryByPacketId.envelope).toMatchObject(others);
+    expect(memoryByPacketId.envelope).not.toHaveProperty('assignee');
+  });
+
   it('lists near duplicates, facts and relations, and audit rows', async () => {
     const { gateway } = own;
     const id = await gateway.save('C', 'The payment worker retries for five minutes.');

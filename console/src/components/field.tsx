@@ -77,6 +77,8 @@ export function Field({
 interface ValueProps extends Omit<FieldProps, 'children'> {
   value: string;
   onInput: (value: string) => void;
+  /** The field was left with another value, or Enter was pressed. */
+  onLeave?: (value: string) => void;
   placeholder?: string;
   type?: 'text' | 'search' | 'number' | 'datetime-local' | 'date' | 'password';
   list?: readonly string[];
@@ -86,7 +88,18 @@ interface ValueProps extends Omit<FieldProps, 'children'> {
 }
 
 /** `list` suggests values, others may be typed. */
-export function TextField({ value, onInput, placeholder, type = 'text', list, min, max, step, ...field }: ValueProps) {
+export function TextField({
+  value,
+  onInput,
+  onLeave,
+  placeholder,
+  type = 'text',
+  list,
+  min,
+  max,
+  step,
+  ...field
+}: ValueProps) {
   const listId = useId();
   return (
     <Field {...field}>
@@ -99,6 +112,7 @@ export function TextField({ value, onInput, placeholder, type = 'text', list, mi
             autocomplete="off"
             spellcheck={false}
             onInput={(event) => onInput(event.currentTarget.value)}
+            onChange={(event) => onLeave?.(event.currentTarget.value)}
           />
           {list && (
             <datalist id={listId}>

@@ -9,6 +9,8 @@ export interface Column<Row> {
   /** Its width takes what the others leave. */
   isMain?: boolean;
   isNumber?: boolean;
+  /** Its title stands before the value where the list has no head, since the value alone says too little. */
+  isNamed?: boolean;
 }
 
 export interface Selection {
@@ -50,8 +52,8 @@ export function List<Row>({ caption, columns, rows, keyOf, hrefOf, selection, na
               />
             </th>
           )}
-          {columns.map(({ name, title, isMain, isNumber }) => (
-            <th key={name} scope="col" class={classOf(isMain, isNumber)}>
+          {columns.map(({ name, title, isMain, isNumber, isNamed }) => (
+            <th key={name} scope="col" class={classOf(isMain, isNumber, isNamed)}>
               {title}
             </th>
           ))}
@@ -72,8 +74,8 @@ export function List<Row>({ caption, columns, rows, keyOf, hrefOf, selection, na
                   />
                 </td>
               )}
-              {columns.map(({ name, title, show, isMain, isNumber }) => (
-                <td key={name} data-title={title} class={classOf(isMain, isNumber)}>
+              {columns.map(({ name, title, show, isMain, isNumber, isNamed }) => (
+                <td key={name} data-title={title} class={classOf(isMain, isNumber, isNamed)}>
                   {show(row)}
                 </td>
               ))}
@@ -85,5 +87,5 @@ export function List<Row>({ caption, columns, rows, keyOf, hrefOf, selection, na
   );
 }
 
-const classOf = (isMain?: boolean, isNumber?: boolean) =>
-  [isMain && 'main', isNumber && 'number'].filter(Boolean).join(' ');
+const classOf = (isMain?: boolean, isNumber?: boolean, isNamed?: boolean) =>
+  [isMain && 'main', isNumber && 'number', isNamed && 'named'].filter(Boolean).join(' ');

@@ -1,5 +1,12 @@
 // Reading and changing data: thin wrappers of urql that all pages use, so that they load, fail, poll and report alike.
-import { type AnyVariables, type CombinedError, type TypedDocumentNode, useMutation, useQuery } from '@urql/preact';
+import {
+  type AnyVariables,
+  type CombinedError,
+  createRequest,
+  type TypedDocumentNode,
+  useMutation,
+  useQuery,
+} from '@urql/preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 export interface Loaded<Data> {
@@ -26,7 +33,7 @@ export function useData<Data, Variables extends AnyVariables>(
   variables: Variables,
   { pollMs, skip = false, isKept = false }: ReadOptions = {},
 ): Loaded<Data> {
-  const [{ data, error, fetching, stale }, execute] = useQuery({
+  const [{ data, error, fetching, stale, operation }, execute] = useQuery({
     query,
     variables,
     pause: skip,
@@ -34,7 +41,15 @@ export function useData<Data, Variables extends AnyVariables>(
   } as Parameters<typeof useQuery<Data, Variables>>[0]);
   const refresh = useCallback(() => execute({ requestPolicy: 'network-only' }), [execute]);
   usePolling(refresh, skip ? undefined : pollMs);
-  return { data, error, isLoading: fetching && data === undefined, isRefreshing: fetching || stale, refresh };
+  // Right after the variables have changed, the data is still that of the former ones.
+  const isFormer = !skip && operation !== undefined && operation.key !== createRequest(query, variables).key;
+  return {
+    data,
+    error,
+    isLoading: fetching && data === undefined,
+    isRefreshing: fetching || stale || isFormer,
+    refresh,
+  };
 }
 
 /** Calls `task` every so often while the tab is visible, and once when it becomes visible again. */

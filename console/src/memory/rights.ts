@@ -5,9 +5,10 @@ interface Row {
   scope: string;
   metadata?: { creator?: string } | null;
   textCreator?: string | null;
+  reviewState?: string | null;
 }
 
-export function mayChange(me: Me, { scope, metadata, textCreator }: Row): boolean {
+export function mayChange(me: Me, { scope, metadata, textCreator, reviewState }: Row): boolean {
   if (!present(me.writableScopes).includes(scope)) return false;
-  return me.isAdmin === true || (metadata?.creator === me.creator && !textCreator);
+  return me.isAdmin === true || (metadata?.creator === me.creator && !textCreator && reviewState !== 'rejected');
 }

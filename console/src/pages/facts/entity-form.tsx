@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
@@ -7,12 +6,10 @@ interface EntityFormProps {
   label: string;
   value: string;
   onShow: (name: string) => void;
-  /** More buttons. */
-  children?: ComponentChildren;
 }
 
 /** Names one entity, by any of its names. */
-export function EntityForm({ label, value, onShow, children }: EntityFormProps) {
+export function EntityForm({ label, value, onShow }: EntityFormProps) {
   const [name, setName] = useState(value);
   useEffect(() => setName(value), [value]);
   const submit = (event: Event) => {
@@ -25,7 +22,11 @@ export function EntityForm({ label, value, onShow, children }: EntityFormProps) 
       <Button type="submit" look="primary">
         Show
       </Button>
-      {children}
+      {value && (
+        <Button look="quiet" onClick={() => onShow('')}>
+          Show all
+        </Button>
+      )}
     </form>
   );
 }

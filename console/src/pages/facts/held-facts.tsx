@@ -62,9 +62,9 @@ const columnsWith = (onShow: (factId: string) => void): readonly Column<Row>[] =
   },
   {
     name: 'against',
-    title: 'Contradicted',
+    title: 'Doubts',
     show: ({ fact: { contradictionCount: count } }) =>
-      count > 0 ? <Chip tone="warn">by {count === 1 ? 'one agent' : `${count} agents`}</Chip> : null,
+      count > 0 ? <Chip tone="warn">contradicted by {count === 1 ? 'one agent' : `${count} agents`}</Chip> : null,
   },
   { name: 'valid', title: 'Held', show: ({ validFrom, validTo }) => validity(validFrom!, validTo) },
   { name: 'confidence', title: 'Confidence', isNumber: true, show: ({ fact }) => percent(fact.confidence) },
@@ -72,6 +72,13 @@ const columnsWith = (onShow: (factId: string) => void): readonly Column<Row>[] =
   {
     name: 'creator',
     title: 'Stated by',
-    show: ({ fact }) => (fact.isFromAdmin ? <span title="An administrator">{fact.creator} ★</span> : fact.creator),
+    show: ({ fact }) =>
+      fact.isFromAdmin ? (
+        <>
+          {fact.creator} <span class="muted">(administrator)</span>
+        </>
+      ) : (
+        fact.creator
+      ),
   },
 ];

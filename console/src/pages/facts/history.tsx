@@ -40,6 +40,7 @@ export function History({
     {
       name: 'why',
       title: 'By what',
+      isNamed: true,
       show: (fact) => <Why fact={fact} successor={byId.get(fact.supersededById ?? '')} />,
     },
     {

@@ -46,6 +46,7 @@ const rest: readonly Column<Recent>[] = [
 const replaced: Column<Recent> = {
   name: 'by',
   title: 'What is stated instead',
+  isNamed: true,
   show: ({ supersededBy }) => (supersededBy ? objectText(supersededBy.object) : null),
 };
 

@@ -5,8 +5,8 @@ import type Sigma from 'sigma';
 import { Button } from '../../components/button.tsx';
 import { useStore } from '../../lib/store.ts';
 import { theme } from '../../lib/theme.ts';
-import { layOut } from './layout.ts';
-import type { Drawing } from './model.ts';
+import { fill, settle } from './layout.ts';
+import { type Drawing, formsOf } from './model.ts';
 import { paletteOf } from './palette.ts';
 import { createRenderer } from './renderer.ts';
 
@@ -25,16 +25,21 @@ export function Drawn({ drawing, start, selected, edge, isBusy, onEntity, onEdge
   const [graph] = useState(() => new MultiDirectedGraph());
   const [renderer, setRenderer] = useState<Sigma | null>(null);
   const [isImpossible, setImpossible] = useState(false);
+  const [isSettled, setSettled] = useState(false);
+  const [isPlaced, setPlaced] = useState(false);
+  const settling = useRef<AbortController | null>(null);
+  const { hasLoops, hasParallels } = formsOf(drawing);
   const chosen = useStore(theme);
   const isDark = usePrefersDark();
   const acts = useRef({ onEntity, onEdge });
   acts.current = { onEntity, onEdge };
 
   useEffect(() => {
+    if (!isPlaced) return;
     const element = container.current!;
     let made: Sigma;
     try {
-      made = createRenderer(graph, element, paletteOf(element));
+      made = createRenderer(graph, element, paletteOf(element), { hasLoops, hasParallels });
     } catch {
       // WebGL is switched off or missing.
       setImpossible(true);
@@ -44,10 +49,20 @@ export function Drawn({ drawing, start, selected, edge, isBusy, onEntity, onEdge
     made.on('clickEdge', (event) => acts.current.onEdge(event.edge));
     setRenderer(made);
     return () => made.kill();
-  }, [graph, chosen, isDark]);
+  }, [graph, chosen, isDark, isPlaced, hasLoops, hasParallels]);
 
   useEffect(() => {
-    layOut(graph, drawing, start);
+    if (fill(graph, drawing, start)) {
+      settling.current?.abort();
+      settling.current = new AbortController();
+      const { signal } = settling.current;
+      setSettled(false);
+      void settle(graph, signal).then(() => {
+        if (signal.aborted) return;
+        setSettled(true);
+        setPlaced(true);
+      });
+    }
     for (const [key, { isOpen, degree }] of drawing.entities) {
       graph.mergeNodeAttributes(key, {
         isOpen,
@@ -61,12 +76,15 @@ export function Drawn({ drawing, start, selected, edge, isBusy, onEntity, onEdge
     });
   }, [graph, drawing, start, selected, edge]);
 
+  useEffect(() => () => settling.current?.abort(), []);
+
   const camera = renderer?.getCamera();
+  const isReady = isSettled && !isBusy && (renderer !== null || isImpossible);
   return (
     <div
       class="drawing"
       data-drawn={renderer ? `${drawing.entities.size} ${drawing.edges.size}` : undefined}
-      aria-busy={isBusy}
+      aria-busy={!isReady}
     >
       <div ref={container} class="drawing-canvas" aria-hidden="true" />
       {isImpossible && <p class="drawing-note">This browser draws no WebGL. The list says the same.</p>}
@@ -80,7 +98,7 @@ export function Drawn({ drawing, start, selected, edge, isBusy, onEntity, onEdge
         />
       </div>
       <p class="unseen" role="status">
-        {isBusy ? 'Reading' : `${drawing.entities.size} entities and ${drawing.edges.size} relations are drawn.`}
+        {!isReady ? 'Drawing' : `${drawing.entities.size} entities and ${drawing.edges.size} relations are drawn.`}
       </p>
     </div>
   );

@@ -6,8 +6,8 @@ import type { Drawing } from './model.ts';
 /** The turn by which points on a spiral spread evenly. */
 const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 
-/** Makes `graph` hold what `drawing` holds. Entities that were there stay near their place. */
-export function layOut(graph: Graph, { entities, edges }: Drawing, start: string): void {
+/** Makes `graph` hold what `drawing` holds, and says whether that changed it. What is new begins beside what it is related to. */
+export function fill(graph: Graph, { entities, edges }: Drawing, start: string): boolean {
   graph.forEachEdge((key) => {
     if (!edges.has(key)) graph.dropEdge(key);
   });
@@ -35,16 +35,26 @@ export function layOut(graph: Graph, { entities, edges }: Drawing, start: string
     graph.addDirectedEdgeWithKey(key, from, to, { label: type.replaceAll('_', ' '), weight: confidence });
     isChanged = true;
   }
-  if (!isChanged || graph.order < 2) return;
-  forceAtlas2.assign(graph, {
-    iterations: graph.order > 150 ? 150 : 400,
-    settings: {
-      gravity: 0.6,
-      scalingRatio: 12,
-      slowDown: 4,
-      adjustSizes: false,
-      barnesHutOptimize: graph.order > 150,
-      strongGravityMode: false,
-    },
+  return isChanged;
+}
+
+/** So many steps take some milliseconds. */
+const SLICE = 20;
+
+/** Moves entities until related ones are near each other, in slices, between which the page answers. Nothing moves before the last one. */
+export async function settle(graph: Graph, signal: AbortSignal): Promise<void> {
+  const isLarge = graph.order > 150;
+  const moved = graph.copy();
+  for (let steps = graph.order < 2 ? 0 : isLarge ? 160 : 400; steps > 0; steps -= SLICE) {
+    forceAtlas2.assign(moved, {
+      iterations: SLICE,
+      settings: { gravity: 0.6, scalingRatio: 12, slowDown: 4, barnesHutOptimize: isLarge },
+    });
+    await new Promise((resolve) => setTimeout(resolve));
+    if (signal.aborted) return;
+  }
+  graph.updateEachNodeAttributes((key, attributes) => {
+    const { x, y } = moved.getNodeAttributes(key);
+    return { ...attributes, x, y };
   });
 }

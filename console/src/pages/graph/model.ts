@@ -92,6 +92,15 @@ function addEdge(
   }
 }
 
+/** The forms of lines that it needs: each one that the renderer has to know makes its programs longer to compile. */
+export function formsOf({ edges }: Drawing): { hasLoops: boolean; hasParallels: boolean } {
+  const pairs = [...edges.values()].map(({ from, to }) => JSON.stringify([from, to].sort()));
+  return {
+    hasLoops: [...edges.values()].some(({ from, to }) => from === to),
+    hasParallels: new Set(pairs).size < pairs.length,
+  };
+}
+
 export const edgesOf = ({ edges }: Drawing, key: string): Edge[] =>
   [...edges.values()].filter(({ from, to }) => from === key || to === key).sort((a, b) => b.confidence - a.confidence);
 

@@ -1,24 +1,31 @@
 import type Graph from 'graphology';
 import Sigma, { DEFAULT_STYLES } from 'sigma';
 import { extremityArrow, layerPlain, pathCurved, pathLine, pathLoop } from 'sigma/rendering';
+import type { formsOf } from './model.ts';
 import type { Palette } from './palette.ts';
 
 /** Pixels. */
 const NARROW = 480;
 
-/** Draws `graph` into `container`. Throws where the browser has no WebGL. */
+/** More texts along edges would lie on each other. */
+const MOST_EDGE_LABELS = 80;
+
+/**
+ * Draws `graph` into `container`. Throws where the browser has no WebGL. Without a graphics card compiling its programs takes most of the
+ * time, so that it has only those it needs, and the ones of texts along edges after the first picture.
+ */
 export function createRenderer(
   graph: Graph,
   container: HTMLElement,
   { ink, soft, line, accent, paper, open }: Palette,
+  { hasLoops, hasParallels }: ReturnType<typeof formsOf>,
 ): Sigma {
   // A narrow drawing has no room for labels, neither beside nodes nor along edges.
   const isNarrow = container.clientWidth < NARROW;
-  return new Sigma(graph, container, {
+  const sigma = new Sigma(graph, container, {
     primitives: {
       edges: {
-        // Several relations of the same two entities are drawn as curves beside each other.
-        paths: [pathLine(), pathLoop(), pathCurved()],
+        paths: [pathLine(), ...(hasLoops ? [pathLoop()] : []), ...(hasParallels ? [pathCurved()] : [])],
         extremities: [extremityArrow({ lengthRatio: 5, widthRatio: 4 })],
         layers: [layerPlain()],
         defaultHead: 'arrow',
@@ -45,8 +52,9 @@ export function createRenderer(
         size: ({ isSelected, isNear }: Record<string, unknown>) => (isSelected ? 3 : isNear ? 2 : 1.2),
         color: ({ isSelected, isNear }: Record<string, unknown>) => (isSelected ? accent : isNear ? soft : line),
         head: 'arrow',
-        parallelPath: 'curved',
-        selfLoopPath: 'loop',
+        // Several relations of the same two entities are drawn as curves beside each other.
+        ...(hasParallels && { parallelPath: 'curved' }),
+        ...(hasLoops && { selfLoopPath: 'loop' }),
         labelColor: soft,
         labelSize: 11,
         labelFont: 'system-ui, sans-serif',
@@ -57,7 +65,7 @@ export function createRenderer(
     },
     settings: {
       enableEdgeEvents: true,
-      renderEdgeLabels: !isNarrow,
+      renderEdgeLabels: false,
       edgePickingPadding: 6,
       nodePickingPadding: 4,
       nodeLabelEvents: 'extend',
@@ -75,4 +83,12 @@ export function createRenderer(
       maxCameraRatio: 4,
     },
   });
+  requestAnimationFrame(() => {
+    setTimeout(() => {
+      // It may be gone by then.
+      if (container.firstChild && !isNarrow && graph.size <= MOST_EDGE_LABELS)
+        sigma.setSetting('renderEdgeLabels', true);
+    });
+  });
+  return sigma;
 }

@@ -1,10 +1,7 @@
 import './graph.css';
-import { PageView } from '../../components/page-view.tsx';
 import { Empty, Failure, Loading } from '../../components/states.tsx';
 import { useAddress } from '../../lib/address.ts';
-import { EntityForm } from '../facts/entity-form.tsx';
-import { ViewSwitch } from '../facts/view-switch.tsx';
-import '../facts/facts.css';
+import { EntityPage } from '../facts/entity-page.tsx';
 import { Drawn } from './drawing.tsx';
 import { EntityList } from './entity-list.tsx';
 import { EntityPanel } from './entity-panel.tsx';
@@ -16,18 +13,16 @@ export default function GraphView() {
   const address = useAddress();
   const entity = address.get('entity');
   return (
-    <PageView
+    <EntityPage
+      look="graph"
       title="Graph"
       about="How entities are related, and the memories that say so. Click an entity to open what it is related to."
-      actions={<ViewSwitch current="graph" entity={entity} />}
+      label="Entity"
+      entity={entity}
+      onShow={(name) => address.set({ entity: name, open: null, at: null, edge: null })}
     >
-      <EntityForm
-        label="Entity"
-        value={entity}
-        onShow={(name) => address.set({ entity: name, open: null, at: null, edge: null })}
-      />
       {entity ? <Around entity={entity} /> : <StartingPoints />}
-    </PageView>
+    </EntityPage>
   );
 }
 

@@ -13,6 +13,15 @@ function colourOf(element: HTMLElement, name: string): string {
   return color;
 }
 
+/** Seconds between the times of the horizontal axis, which are shown to the minute. */
+const MINUTES = [1, 2, 5, 10, 15, 20, 30].map((minutes) => minutes * 60);
+
+/** Values without a value before and after them, which no line leads to. */
+const alone = (values: readonly (number | null)[]) =>
+  values.flatMap((value, index) =>
+    value !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null ? [index] : [],
+  );
+
 const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const timeOfDay = (seconds: number) => hours.format(seconds * 1_000);
 
@@ -37,7 +46,14 @@ export function draw(
       padding: [8, 18, 0, 0],
       scales: { y: { range: [0, highest > 0 ? highest * 1.1 : 1] } },
       axes: [
-        { ...axis, space: 60, size: 24, grid: { show: false }, values: (_plot, splits) => splits.map(timeOfDay) },
+        {
+          ...axis,
+          space: 60,
+          size: 24,
+          incrs: MINUTES,
+          grid: { show: false },
+          values: (_plot, splits) => splits.map(timeOfDay),
+        },
         {
           ...axis,
           space: 34,
@@ -52,9 +68,9 @@ export function draw(
           label: name,
           stroke: colourOf(place, `--series-${colour}`),
           width: 1.75,
-          spanGaps: true,
-          // A line needs two points.
-          points: { show: values.filter((value) => value !== null).length < 3 },
+          // A minute in which nothing was measured, or called, is a gap.
+          spanGaps: false,
+          points: { show: true, size: 5, filter: () => alone(values) },
         })),
       ],
       hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },

@@ -13,4 +13,6 @@ export interface PlotProps {
   format: (value: number) => string;
   /** Distances between the lines of the vertical axis, where powers of ten would be odd. */
   steps?: number[] | undefined;
+  /** What is said where no minute has a value. */
+  empty: string;
 }

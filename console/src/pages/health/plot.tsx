@@ -4,12 +4,21 @@ import { useStore } from '../../lib/store.ts';
 import { theme } from '../../lib/theme.ts';
 import type { PlotProps, Series } from './plot-props.ts';
 
+/** A line needs two minutes. */
+const FEWEST = 2;
+
+function missing({ times, series, empty }: PlotProps): string | null {
+  if (times.length < FEWEST) return 'Data is being collected. The plot begins with the second minute.';
+  return series.every(({ values }) => values.every((value) => value === null)) ? empty : null;
+}
+
 const lastOf = (values: readonly (number | null)[]) => values.findLast((value) => value !== null) ?? null;
 
 export function Plot(props: PlotProps) {
   const { title, times, series, format } = props;
   const place = useRef<HTMLDivElement>(null);
   const [index, setIndex] = useState<number | null>(null);
+  const nothing = missing(props);
   const chosen = useStore(theme);
   const [isDark, setDark] = useState(false);
   useEffect(() => {
@@ -20,6 +29,7 @@ export function Plot(props: PlotProps) {
     return () => system.removeEventListener('change', update);
   }, []);
   useEffect(() => {
+    if (nothing) return;
     let isGone = false;
     let remove: (() => void) | undefined;
     void import('./draw.ts').then(({ draw }) => {
@@ -29,7 +39,7 @@ export function Plot(props: PlotProps) {
       isGone = true;
       remove?.();
     };
-  }, [times, series, chosen, isDark]);
+  }, [times, series, chosen, isDark, nothing]);
 
   const shownOf = ({ values }: Series) => {
     const value = index === null ? lastOf(values) : (values[index] ?? null);
@@ -47,14 +57,18 @@ export function Plot(props: PlotProps) {
           </span>
         ))}
       </figcaption>
-      <div
-        ref={place}
-        class="plot-place"
-        role="img"
-        aria-label={`${title} in the last hour. ${series
-          .map((one) => `${one.name}: now ${shownOf(one)}, at most ${highestOf(one)}`)
-          .join('; ')}.`}
-      />
+      {nothing ? (
+        <p class="plot-place plot-empty">{nothing}</p>
+      ) : (
+        <div
+          ref={place}
+          class="plot-place"
+          role="img"
+          aria-label={`${title} in the last hour. ${series
+            .map((one) => `${one.name}: now ${shownOf(one)}, at most ${highestOf(one)}`)
+            .join('; ')}.`}
+        />
+      )}
     </figure>
   );
 }

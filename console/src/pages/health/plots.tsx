@@ -19,6 +19,7 @@ export function Plots({ minutes }: { minutes: Minutes }) {
     return [
       {
         title: 'Calls a minute',
+        empty: 'Nothing was counted yet.',
         format: formatNumber,
         series: [
           one('all', 1, ({ calls }) => calls),
@@ -28,6 +29,7 @@ export function Plots({ minutes }: { minutes: Minutes }) {
       },
       {
         title: 'Duration of calls',
+        empty: 'There were no calls in the last hour.',
         format: (ms: number) => formatDuration(ms / 1_000),
         series: [
           one('mean', 1, ({ calls, meanMs }) => (calls > 0 ? meanMs : null)),
@@ -36,6 +38,7 @@ export function Plots({ minutes }: { minutes: Minutes }) {
       },
       {
         title: 'Waiting',
+        empty: 'Nothing was measured yet.',
         format: formatNumber,
         series: [
           one('for vectors', 4, ({ embeddingWaiting }) => embeddingWaiting),
@@ -44,6 +47,7 @@ export function Plots({ minutes }: { minutes: Minutes }) {
       },
       {
         title: 'Memory of the process',
+        empty: 'Nothing was measured yet.',
         format: formatMebibytes,
         steps: MEBIBYTES,
         series: [one('resident', 3, ({ residentBytes }) => residentBytes)],

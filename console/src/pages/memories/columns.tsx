@@ -5,6 +5,8 @@ import type { Column } from '../../components/list.tsx';
 import { Time } from '../../components/time.tsx';
 import { formatNumber } from '../../lib/format.ts';
 import { createStore } from '../../lib/store.ts';
+import { ReviewMark } from '../../memory/review-mark.tsx';
+import { Writer } from '../../memory/writer.tsx';
 import type { Row } from './query.ts';
 
 export const hrefOf = ({ packetId }: Row) => `/memories/${packetId}`;
@@ -20,6 +22,7 @@ const main: Column<Row> = {
       </Link>
       {row.supersededBy && <Chip tone="warn">superseded</Chip>}
       {row.archivedAt && <Chip>archived</Chip>}
+      <ReviewMark memory={row} />
     </div>
   ),
 };
@@ -30,7 +33,7 @@ const others: readonly Column<Row>[] = [
   { name: 'project', title: 'Project', show: ({ projectId }) => projectId },
   { name: 'branch', title: 'Branch', show: ({ branch }) => branch },
   { name: 'tags', title: 'Tags', show: ({ tags }) => <Tags tags={tags} /> },
-  { name: 'writer', title: 'Writer', show: ({ metadata }) => metadata?.creator },
+  { name: 'writer', title: 'Writer', show: ({ metadata }) => <Writer name={metadata?.creator} /> },
   { name: 'speaker', title: 'Speaker', show: ({ speaker }) => speaker },
   {
     name: 'importance',

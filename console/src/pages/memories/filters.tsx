@@ -1,13 +1,20 @@
 import { Button } from '../../components/button.tsx';
 import { Check, Select, TextField } from '../../components/field.tsx';
 import { FilterBox } from '../../components/filter-box.tsx';
+import { FilterField } from '../../components/filter-field.tsx';
 import type { Address } from '../../lib/address.ts';
 import { useData } from '../../lib/data.ts';
 import { fromLocalInput, toLocalInput } from '../../lib/format.ts';
 import { present, useMe } from '../../lib/me.ts';
 import { FREE_KINDS, kindsQuery } from '../../memory/query.ts';
 
-const NAMES = ['kind', 'scope', 'project', 'thread', 'since', 'until', 'archived'];
+const NAMES = ['kind', 'scope', 'project', 'thread', 'review', 'since', 'until', 'archived'];
+const REVIEW_STATES = [
+  ['', 'all'],
+  ['pending', 'pending'],
+  ['approved', 'approved'],
+  ['rejected', 'rejected'],
+] as const;
 
 export function Filters({ address }: { address: Address }) {
   const scopes = present(useMe().readableScopes);
@@ -18,11 +25,11 @@ export function Filters({ address }: { address: Address }) {
   return (
     <FilterBox isFiltered={isFiltered}>
       <search class="filters">
-        <TextField
+        <FilterField
           label="Kind"
           value={address.get('kind')}
           list={[...FREE_KINDS, ...kinds]}
-          onInput={(kind) => set('kind', kind)}
+          onChange={(kind) => set('kind', kind)}
         />
         <Select
           label="Scope"
@@ -30,7 +37,13 @@ export function Filters({ address }: { address: Address }) {
           options={[['', 'all'], ...scopes.map((one) => [one, one] as const)]}
           onChange={(scope) => set('scope', scope)}
         />
-        <TextField label="Project" value={address.get('project')} onInput={(project) => set('project', project)} />
+        <FilterField label="Project" value={address.get('project')} onChange={(project) => set('project', project)} />
+        <Select
+          label="Review"
+          value={address.get('review')}
+          options={REVIEW_STATES}
+          onChange={(state) => set('review', state)}
+        />
         <TextField
           label="Since"
           type="datetime-local"

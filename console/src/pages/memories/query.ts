@@ -14,6 +14,7 @@ export const memoriesQuery = graphql(`
       nodes {
         packetId title content kind scope projectId branch tags speaker createdAt timestamp updatedAt textCreator
         estimatedImportance importanceScore metadata envelope supersededBy archivedAt
+        reviewState reviewReason reviewedBy reviewedAt
       }
       pageInfo { endCursor hasNextPage }
     }
@@ -33,13 +34,14 @@ const exactly = (value: string) => ({ equalTo: value });
 
 /** The filters in the address, as the API takes them. It refuses an empty filter, and null. */
 export function filterOf(address: Address): Filter | undefined {
-  const [kind, scope, project, thread] = ['kind', 'scope', 'project', 'thread'].map(address.get);
+  const [kind, scope, project, thread, review] = ['kind', 'scope', 'project', 'thread', 'review'].map(address.get);
   const [since, until] = [address.get('since'), address.get('until')];
   const filter: Filter = {
     ...(kind ? { kind: exactly(kind) } : {}),
     ...(scope ? { scope: exactly(scope) } : {}),
     ...(project ? { projectId: exactly(project) } : {}),
     ...(thread ? { threadId: exactly(thread) } : {}),
+    ...(review ? { reviewState: exactly(review) } : {}),
     ...(since || until
       ? { timestamp: { ...(since ? { greaterThanOrEqualTo: since } : {}), ...(until ? { lessThan: until } : {}) } }
       : {}),

@@ -5,7 +5,7 @@ export const memoryQuery = graphql(`
     memoryByPacketId(packetId: $id) {
       packetId title content kind scope projectId branch tags speaker language threadId sessionId timestamp createdAt updatedAt ttl
       estimatedImportance importanceScore accessCount lastAccessed contradictionCount textCreator supersededBy archivedAt partOf
-      parentIds metadata envelope provenance routing orgId userId
+      parentIds metadata envelope provenance routing orgId userId reviewState reviewReason reviewedBy reviewedAt
       facts(first: 50) {
         nodes { factId subject predicate object confidence validFrom validTo supersededAt retractedAt supersedingPacket creator }
       }

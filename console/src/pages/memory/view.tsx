@@ -11,6 +11,7 @@ import { useShortcuts } from '../../lib/keyboard.ts';
 import { useMe } from '../../lib/me.ts';
 import { DeleteMemory } from '../../memory/delete-memory.tsx';
 import { EditMemory } from '../../memory/edit-memory.tsx';
+import { ReviewMark } from '../../memory/review-mark.tsx';
 import { mayChange } from '../../memory/rights.ts';
 import { Access } from './access.tsx';
 import { Audit } from './audit.tsx';
@@ -109,6 +110,7 @@ function Labels({ memory }: { memory: Memory }) {
       <Chip>{memory.kind}</Chip>
       {memory.projectId && <Chip>{memory.projectId}</Chip>}
       {memory.branch && <Chip>{memory.branch}</Chip>}
+      <ReviewMark memory={memory} />
       {memory.archivedAt && <Chip>archived</Chip>}
       {memory.supersededBy && (
         <Link class="chip warn" href={`/memories/${memory.supersededBy}`}>

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { Chip } from '../../components/chip.tsx';
 import { Time } from '../../components/time.tsx';
+import type { Choice } from './batch.tsx';
 import type { Item } from './query.ts';
 import { nameOf } from './use-decisions.ts';
 
@@ -9,9 +10,11 @@ interface QueueListProps {
   items: readonly Item[];
   current: Item | null;
   onSelect: (item: Item) => void;
+  /** Null for those who can decide nothing. */
+  choice: Choice | null;
 }
 
-export function QueueList({ items, current, onSelect }: QueueListProps) {
+export function QueueList({ items, current, onSelect, choice }: QueueListProps) {
   const list = useRef<HTMLOListElement>(null);
   useEffect(() => {
     list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
@@ -20,6 +23,16 @@ export function QueueList({ items, current, onSelect }: QueueListProps) {
     <ol ref={list} class="queue" aria-label="Memories that wait, oldest first">
       {items.map((item) => (
         <li key={item.packetId}>
+          {choice && (
+            <label class="queue-tick">
+              <input
+                type="checkbox"
+                aria-label={`Choose ${nameOf(item)}`}
+                checked={choice.has(item)}
+                onChange={(event) => choice.toggle([item], event.currentTarget.checked)}
+              />
+            </label>
+          )}
           <button
             type="button"
             aria-current={item.packetId === current?.packetId ? 'true' : undefined}
@@ -38,7 +51,7 @@ export function QueueList({ items, current, onSelect }: QueueListProps) {
 }
 
 /** What a reviewer should know before reading: that it is said already, that it contradicts something, that it was rejected. */
-export function Marks({ item }: { item: Item }) {
+function Marks({ item }: { item: Item }) {
   return (
     <>
       {item.contradictions.length > 0 && <Chip tone="bad">contradicts</Chip>}

@@ -1,18 +1,15 @@
-// What a reviewer does with a memory. What was done last can be undone.
+// What a reviewer does with memories, one or up to 500 at once. Each decision can be undone, the last one first.
+import { useClient } from '@urql/preact';
 import { useState } from 'preact/hooks';
 import { toast } from '../../components/toast.tsx';
 import { useAction } from '../../lib/data.ts';
 import { explain } from '../../lib/errors.ts';
-import { approveMutation, type Item, mergeMutation, rejectMutation, undoMutation } from './query.ts';
+import { present } from '../../lib/me.ts';
+import type { Correction } from '../../memory/correct-dialog.tsx';
+import { approveMutation, type Item, mergeMutation, rejectMutation, undoMutation, versionsQuery } from './query.ts';
 
-export interface Correction {
-  text?: string;
-  title?: string;
-  fields?: Record<string, unknown>;
-}
-
-export interface Done {
-  packetId: string;
+interface Done {
+  packetIds: readonly string[];
   /** What was done, as a person reads it: 'Approved'. */
   what: string;
   name: string;
@@ -20,21 +17,44 @@ export interface Done {
 
 export const nameOf = ({ title, content }: Pick<Item, 'title' | 'content'>): string =>
   (title ?? content).split('\n')[0]!.slice(0, 80);
+export const memoriesText = (count: number): string => (count === 1 ? '1 memory' : `${count} memories`);
 
-/** `onDone` hears of each decision, `onUndone` when the last one was taken back. */
-export function useDecisions({ onDone, onUndone }: { onDone: (id: string) => void; onUndone: () => void }) {
+/** To the microsecond: queue and memories write the same time in two ways. */
+const instantOf = (time: string) =>
+  `${Math.floor(Date.parse(time) / 1_000)} ${(/\.(\d+)/.exec(time)?.[1] ?? '').padEnd(6, '0')}`;
+
+interface Listeners {
+  onDone: (items: readonly Item[]) => void;
+  onUndone: (ids: readonly string[]) => void;
+}
+
+export function useDecisions({ onDone, onUndone }: Listeners) {
+  const client = useClient();
   const approving = useAction(approveMutation);
   const rejecting = useAction(rejectMutation);
   const merging = useAction(mergeMutation);
   const undoing = useAction(undoMutation);
-  const [last, setLast] = useState<Done | null>(null);
+  const [done, setDone] = useState<readonly Done[]>([]);
+  const last = done.at(-1) ?? null;
 
-  const finish = (item: Item, what: string) => {
-    setLast({ packetId: item.packetId, what, name: nameOf(item) });
-    onDone(item.packetId);
+  const finish = (items: readonly Item[], what: string) => {
+    const packetIds = items.map(({ packetId }) => packetId);
+    const name = items.length === 1 ? nameOf(items[0]!) : memoriesText(items.length);
+    setDone([...done, { packetIds, what, name }]);
+    onDone(items);
     return true;
   };
-  const versionOf = ({ packetId, updatedAt }: Item) => ({ packetIds: [packetId], expectedVersion: updatedAt });
+  /** Null where what was read is not what would be decided about. */
+  const chosen = async (items: readonly Item[]) => {
+    const packetIds = items.map(({ packetId }) => packetId);
+    if (items.length === 1) return { packetIds, expectedVersion: items[0]!.updatedAt };
+    const { data } = await client.query(versionsQuery, { ids: packetIds }, { requestPolicy: 'network-only' });
+    const versions = new Map(present(data?.memories?.nodes).map((one) => [one.packetId, instantOf(one.updatedAt)]));
+    const changed = items.filter(({ packetId, updatedAt }) => versions.get(packetId) !== instantOf(updatedAt));
+    if (!data || changed.length === 0) return { packetIds };
+    toast(`Nothing was decided: ${memoriesText(changed.length)} changed since you read the list. Read it again.`, true);
+    return null;
+  };
   return {
     last,
     isBusy: approving.isBusy || rejecting.isBusy || merging.isBusy || undoing.isBusy,
@@ -42,33 +62,38 @@ export function useDecisions({ onDone, onUndone }: { onDone: (id: string) => voi
     reset() {
       for (const action of [approving, rejecting, merging]) action.reset();
     },
-    async approve(item: Item, correction: Correction = {}) {
-      const answer = await approving.run({ input: { ...versionOf(item), ...correction } });
-      const [decided] = answer?.approveMemory?.decided ?? [];
+    async approve(items: readonly Item[], given: Correction & { reason?: string } = {}) {
+      const input = await chosen(items);
+      const decided = input && (await approving.run({ input: { ...input, ...given } }))?.approveMemory?.decided;
       if (!decided) return false;
-      const isCorrected = Object.keys(correction).length > 0;
-      return finish(
-        item,
-        decided.mergedInto ? 'Joined with the same memory' : isCorrected ? 'Corrected and approved' : 'Approved',
-      );
+      const joined = decided.filter(({ mergedInto }) => mergedInto).length;
+      if (joined > 0)
+        return finish(
+          items,
+          items.length === 1 ? 'Joined with the same memory' : `Approved, and joined ${joined} with the same memory`,
+        );
+      return finish(items, given.text !== undefined || given.fields ? 'Corrected and approved' : 'Approved');
     },
-    async reject(item: Item, reason: string) {
-      const answer = await rejecting.run({ input: { ...versionOf(item), reason } });
-      return answer?.rejectMemory ? finish(item, 'Rejected') : false;
+    async reject(items: readonly Item[], reason: string) {
+      const input = await chosen(items);
+      return input && (await rejecting.run({ input: { ...input, reason } }))?.rejectMemory
+        ? finish(items, 'Rejected')
+        : false;
     },
     async merge(item: Item, keep: string, text: string | null) {
       const answer = await merging.run({
         input: { keep, others: [item.packetId], ...(text === null ? {} : { text }) },
       });
-      return answer?.mergeMemories ? finish(item, 'Merged') : false;
+      return answer?.mergeMemories ? finish([item], 'Merged') : false;
     },
     async undo() {
       if (!last) return;
-      const answer = await undoing.run({ input: { packetIds: [last.packetId] } });
+      const { packetIds, name } = last;
+      const answer = await undoing.run({ input: { packetIds: [...packetIds] } });
+      setDone(done.slice(0, -1));
       if (answer?.undoReview) {
-        toast(`Waits for a review again: ${last.name}`);
-        setLast(null);
-        onUndone();
+        toast(`${packetIds.length === 1 ? 'Waits' : 'Wait'} for a review again: ${name}`);
+        onUndone(packetIds);
       } else toast(undoing.error ? explain(undoing.error).text : 'This can’t be undone any more.', true);
     },
   };

@@ -1,49 +1,44 @@
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { Button } from '../../components/button.tsx';
 import { NewRows } from '../../components/new-rows.tsx';
 import { PageView } from '../../components/page-view.tsx';
 import { Empty, Failure, Ready } from '../../components/states.tsx';
 import { toast } from '../../components/toast.tsx';
-import { useAddress } from '../../lib/address.ts';
-import { useShortcuts } from '../../lib/keyboard.ts';
+import { type Address, useAddress } from '../../lib/address.ts';
 import { useMe } from '../../lib/me.ts';
+import { Batch, type Choice, useChoice } from './batch.tsx';
+import { DecideDialog } from './decide-dialog.tsx';
 import { EditDialog } from './edit-dialog.tsx';
+import { Filters } from './filters.tsx';
 import { ItemView } from './item.tsx';
 import { MergeDialog } from './merge-dialog.tsx';
+import { FILTERS, type Item, type QueuePage } from './query.ts';
 import { QueueList } from './queue-list.tsx';
-import { RejectDialog } from './reject-dialog.tsx';
 import { type Decisions, useDecisions } from './use-decisions.ts';
+import { type Act, useKeys } from './use-keys.ts';
 import { type Queue, useQueue } from './use-queue.ts';
 import './review.css';
 
-type Open = 'edit' | 'reject' | 'merge' | null;
-
 export default function ReviewView() {
-  const queue = useQueue();
-  const decisions = useDecisions({ onDone: queue.drop, onUndone: queue.show });
+  const address = useAddress();
+  const queue = useQueue(address);
+  const choice = useChoice();
+  const decisions = useDecisions({
+    onDone(items) {
+      queue.drop(items);
+      choice.toggle(items, false);
+    },
+    onUndone: queue.restore,
+  });
   const waiting = queue.answer.data?.reviewQueue?.waiting ?? 0;
   return (
     <PageView title="Review" about={<About waiting={waiting} />}>
+      <Filters address={address} items={queue.items} />
+      <Last decisions={decisions} />
       <NewRows count={queue.newer} onShow={queue.show} />
-      {decisions.last && (
-        <p class="done" role="status">
-          <span>
-            {decisions.last.what}: <q>{decisions.last.name}</q>
-          </span>
-          <Button onClick={decisions.undo} isBusy={decisions.isBusy}>
-            Undo <kbd>u</kbd>
-          </Button>
-        </p>
-      )}
       <Ready of={queue.answer}>
-        {({ reviewQueue }) =>
-          queue.current ? (
-            <Desk queue={queue} decisions={decisions} nextCursor={reviewQueue?.nextCursor ?? null} />
-          ) : (
-            !queue.answer.isRefreshing && <Nothing />
-          )
-        }
+        {({ reviewQueue }) => reviewQueue && <Desk {...{ address, queue, decisions, choice }} page={reviewQueue} />}
       </Ready>
     </PageView>
   );
@@ -59,90 +54,134 @@ const About = ({ waiting }: { waiting: number }) =>
     </>
   );
 
-const Nothing = () => (
-  <Empty title="Nothing waits for a review">
-    Rules in <Link href="/settings?part=review">Settings</Link> say what does, such as what agents write to a scope that
-    all read.
-  </Empty>
+/** It is there from the start, so that nothing below it moves at the first decision. */
+const Last = ({ decisions: { last, undo, isBusy } }: { decisions: Decisions }) => (
+  <div class={`done ${last ? '' : 'none'}`} role="status">
+    {last ? (
+      <>
+        <span>
+          {last.what}: <q>{last.name}</q>
+        </span>
+        <Button onClick={undo} isBusy={isBusy}>
+          Undo <kbd>u</kbd>
+        </Button>
+      </>
+    ) : (
+      <span>What you decide stands here, and can be undone.</span>
+    )}
+  </div>
 );
 
-function Desk({ queue, decisions, nextCursor }: { queue: Queue; decisions: Decisions; nextCursor: string | null }) {
-  const { isReadOnly } = useMe();
-  const address = useAddress();
-  const [open, setOpen] = useState<Open>(null);
-  const item = queue.current!;
-  const isMergeable = item.duplicates.length > 0;
-  const begin = (what: Open) => {
-    if (isReadOnly) return;
-    decisions.reset();
-    if (what === 'merge' && !isMergeable) toast('Nothing says nearly the same, so there is nothing to merge it with.');
-    else setOpen(what);
-  };
-  const approve = () => !isReadOnly && !decisions.isBusy && void decisions.approve(item);
-  useKeys({ queue, decisions, begin, approve });
+function Nothing({ address, hasMore }: { address: Address; hasMore: boolean }) {
+  if (hasMore)
+    return <Empty title="None of those that were looked through">Further ones wait: look at later ones.</Empty>;
+  if (FILTERS.some((name) => address.get(name)))
+    return <Empty title="Nothing that waits matches">Loosen a filter to see what else does.</Empty>;
   return (
-    <div class="desk">
-      <div class="desk-list">
-        <QueueList items={queue.items} current={item} onSelect={queue.select} />
-        {(nextCursor || address.get('cursor')) && (
-          <div class="actions">
-            {address.get('cursor') && <Button onClick={() => address.set({ cursor: null, item: null })}>Oldest</Button>}
-            {nextCursor && <Button onClick={() => address.set({ cursor: nextCursor, item: null })}>Later ones</Button>}
-          </div>
-        )}
-      </div>
-      <article class="desk-item" aria-label="The memory">
-        {!isReadOnly && (
-          <div class="decide" role="toolbar" aria-label="Decide">
-            <Button look="primary" isBusy={decisions.isBusy && open === null} onClick={approve}>
-              Approve <kbd>a</kbd>
-            </Button>
-            <Button onClick={() => begin('edit')}>
-              Edit <kbd>e</kbd>
-            </Button>
-            <Button look="danger" onClick={() => begin('reject')}>
-              Reject <kbd>r</kbd>
-            </Button>
-            <Button isDisabled={!isMergeable} onClick={() => begin('merge')}>
-              Merge <kbd>m</kbd>
-            </Button>
-            <span class="muted desk-keys">
-              <kbd>j</kbd> <kbd>k</kbd> next, previous
-            </span>
-          </div>
-        )}
-        {decisions.error && open === null && <Failure error={decisions.error} onRetry={queue.show} />}
-        <ItemView item={item} key={item.packetId} />
-      </article>
-      {open === 'edit' && <EditDialog item={item} decisions={decisions} onClose={() => setOpen(null)} />}
-      {open === 'reject' && <RejectDialog item={item} decisions={decisions} onClose={() => setOpen(null)} />}
-      {open === 'merge' && <MergeDialog item={item} decisions={decisions} onClose={() => setOpen(null)} />}
-    </div>
+    <Empty title="Nothing waits for a review">
+      Rules in <Link href="/settings?part=review">Settings</Link> say what does, such as what agents write to a scope
+      that all read.
+    </Empty>
   );
 }
 
-interface Keys {
+interface DeskProps {
+  address: Address;
   queue: Queue;
   decisions: Decisions;
-  begin: (what: Open) => void;
-  approve: () => void;
+  choice: Choice;
+  page: QueuePage;
 }
 
-function useKeys(keys: Keys) {
-  const latest = useRef(keys);
-  latest.current = keys;
-  useShortcuts(
-    useMemo(
-      () => [
-        { keys: 'a', does: 'Approve', run: () => latest.current.approve() },
-        { keys: 'e', does: 'Edit and approve', run: () => latest.current.begin('edit') },
-        { keys: 'r', does: 'Reject', run: () => latest.current.begin('reject') },
-        { keys: 'm', does: 'Merge with what says the same', run: () => latest.current.begin('merge') },
-        { keys: 'u', does: 'Undo the last decision', run: () => void latest.current.decisions.undo() },
-        { keys: 'j', does: 'Next memory', run: () => latest.current.queue.move(1) },
-        { keys: 'k', does: 'Previous memory', run: () => latest.current.queue.move(-1) },
-      ],
-      [],
-    ),
+function Desk({ address, queue, decisions, choice, page: { nextCursor } }: DeskProps) {
+  const { isReadOnly = false } = useMe();
+  const [open, setOpen] = useState<{ act: Act; items: readonly Item[] } | null>(null);
+  const item = queue.current;
+  const act = (what: Act, items: readonly Item[] = item ? [item] : []) => {
+    if (isReadOnly || decisions.isBusy || items.length === 0) return;
+    decisions.reset();
+    if (what === 'merge' && items[0]!.duplicates.length === 0)
+      toast('Nothing says nearly the same, so there is nothing to merge it with.');
+    else if (what === 'approve' && items.length === 1) void decisions.approve(items);
+    else setOpen({ act: what, items });
+  };
+  useKeys({ queue, decisions, choice, act });
+  const close = () => setOpen(null);
+  const later = nextCursor && (
+    <Button onClick={() => address.set({ cursor: nextCursor, item: null })}>Later ones</Button>
+  );
+  const oldest = address.get('cursor') && (
+    <Button onClick={() => address.set({ cursor: null, item: null })}>Oldest</Button>
+  );
+  return (
+    <>
+      {item ? (
+        <div class="desk">
+          <div class="desk-list">
+            <Batch
+              {...{ address, choice }}
+              isReadOnly={isReadOnly === true}
+              items={queue.items}
+              hasMore={nextCursor !== null || address.get('cursor') !== ''}
+              onDecide={(does) => act(does === 'Approve' ? 'approve' : 'reject', choice.items)}
+            />
+            <QueueList items={queue.items} current={item} onSelect={queue.select} choice={isReadOnly ? null : choice} />
+            {(later || oldest) && (
+              <div class="actions">
+                {oldest}
+                {later}
+              </div>
+            )}
+          </div>
+          <article class="desk-item" aria-label="The memory">
+            {!isReadOnly && <Toolbar item={item} isBusy={decisions.isBusy && open === null} act={act} />}
+            {decisions.error && open === null && <Failure error={decisions.error} onRetry={queue.answer.refresh} />}
+            <ItemView item={item} key={item.packetId} />
+          </article>
+        </div>
+      ) : (
+        !queue.answer.isRefreshing && (
+          <>
+            <Nothing address={address} hasMore={nextCursor !== null} />
+            <p class="pager">
+              {oldest}
+              {later}
+            </p>
+          </>
+        )
+      )}
+      {open?.act === 'edit' && <EditDialog item={open.items[0]!} decisions={decisions} onClose={close} />}
+      {open?.act === 'merge' && <MergeDialog item={open.items[0]!} decisions={decisions} onClose={close} />}
+      {(open?.act === 'reject' || open?.act === 'approve') && (
+        <DecideDialog
+          does={open.act === 'reject' ? 'Reject' : 'Approve'}
+          items={open.items}
+          decisions={decisions}
+          onClose={close}
+        />
+      )}
+    </>
+  );
+}
+
+function Toolbar({ item, isBusy, act }: { item: Item; isBusy: boolean; act: (what: Act) => void }) {
+  return (
+    <div class="decide" role="toolbar" aria-label="Decide">
+      <Button look="primary" isBusy={isBusy} onClick={() => act('approve')}>
+        Approve <kbd>a</kbd>
+      </Button>
+      <Button onClick={() => act('edit')}>
+        Edit <kbd>e</kbd>
+      </Button>
+      <Button look="danger" onClick={() => act('reject')}>
+        Reject <kbd>r</kbd>
+      </Button>
+      <Button isDisabled={item.duplicates.length === 0} onClick={() => act('merge')}>
+        Merge <kbd>m</kbd>
+      </Button>
+      <span class="muted desk-keys">
+        <kbd>j</kbd> <kbd>k</kbd> next, previous; <kbd>x</kbd> choose
+      </span>
+    </div>
   );
 }

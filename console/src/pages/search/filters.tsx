@@ -1,5 +1,6 @@
 import { Button } from '../../components/button.tsx';
 import { Check, Select, TextField } from '../../components/field.tsx';
+import { FilterField } from '../../components/filter-field.tsx';
 import type { Address } from '../../lib/address.ts';
 import { useData } from '../../lib/data.ts';
 import { fromLocalInput, toLocalInput } from '../../lib/format.ts';
@@ -39,15 +40,15 @@ export function Filters({ address }: { address: Address }) {
           options={[['', 'all'], ...scopes.map((one) => [one, one] as const)]}
           onChange={(scope) => set('scope', scope)}
         />
-        <TextField label="Project" value={address.get('project')} onInput={(value) => set('project', value)} />
-        <TextField
+        <FilterField label="Project" value={address.get('project')} onChange={(value) => set('project', value)} />
+        <FilterField
           label="Kinds"
           value={address.get('kind')}
           list={[...FREE_KINDS, ...kinds]}
-          onInput={(value) => set('kind', value)}
+          onChange={(value) => set('kind', value)}
         />
-        <TextField label="Tags" value={address.get('tags')} onInput={(value) => set('tags', value)} />
-        <TextField label="Speaker" value={address.get('speaker')} onInput={(value) => set('speaker', value)} />
+        <FilterField label="Tags" value={address.get('tags')} onChange={(value) => set('tags', value)} />
+        <FilterField label="Speaker" value={address.get('speaker')} onChange={(value) => set('speaker', value)} />
         {time('since', 'Happened since')}
         {time('until', 'Happened before')}
         {time('asof', 'As of', 'What was known then.')}
@@ -57,6 +58,11 @@ export function Filters({ address }: { address: Address }) {
             label="Archived too"
             isOn={address.get('archived') !== ''}
             onChange={(isOn) => set('archived', isOn ? 'yes' : '')}
+          />
+          <Check
+            label="Pending too"
+            isOn={address.get('pending') !== ''}
+            onChange={(isOn) => set('pending', isOn ? 'yes' : '')}
           />
           {isFiltered && (
             <Button look="quiet" onClick={() => address.set(Object.fromEntries(FILTERS.map((name) => [name, null])))}>

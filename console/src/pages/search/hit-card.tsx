@@ -10,7 +10,9 @@ import { formatNumber } from '../../lib/format.ts';
 import { useMe } from '../../lib/me.ts';
 import { DeleteMemory } from '../../memory/delete-memory.tsx';
 import { EditMemory } from '../../memory/edit-memory.tsx';
+import { ReviewMark } from '../../memory/review-mark.tsx';
 import { mayChange } from '../../memory/rights.ts';
+import { Writer } from '../../memory/writer.tsx';
 import { feedbackMutation, type Hit } from './query.ts';
 import { Snippet } from './snippet.tsx';
 import { Why } from './why.tsx';
@@ -44,7 +46,7 @@ export function HitCard({ hit, onChanged }: HitCardProps) {
             <span>{hit.kind}</span>
             {hit.projectId && <span>{hit.projectId}</span>}
             <span title={hit.source ?? undefined}>
-              {hit.creator}
+              <Writer name={hit.creator} isOwn={hit.isOwn} />
               {hit.textCreator && `, text by ${hit.textCreator}`}
             </span>
             {hit.speaker && <span>{hit.speaker} said it</span>}
@@ -54,6 +56,7 @@ export function HitCard({ hit, onChanged }: HitCardProps) {
                 {hit.isPartlySuperseded ? 'partly superseded' : 'superseded'}
               </Link>
             )}
+            {memory && <ReviewMark memory={memory} />}
             <Tags tags={hit.tags} />
           </p>
         </div>

@@ -4,16 +4,18 @@ import { graphql, type ResultOf, type VariablesOf } from '../../lib/graphql.ts';
 export const searchQuery = graphql(`
   query Search(
     $query: String, $k: Int!, $mode: SearchMode, $scopes: [String!], $projectId: String, $kinds: [String!], $tags: [String!]
-    $speaker: String, $since: Datetime, $until: Datetime, $asOf: Datetime, $includeArchived: Boolean, $minRelevance: Float
+    $speaker: String, $since: Datetime, $until: Datetime, $asOf: Datetime, $includeArchived: Boolean, $includePending: Boolean, $minRelevance: Float
   ) {
     searchMemory(
       query: $query, k: $k, mode: $mode, scopes: $scopes, projectId: $projectId, kinds: $kinds, tags: $tags, speaker: $speaker
-      since: $since, until: $until, asOf: $asOf, includeArchived: $includeArchived, minRelevance: $minRelevance, explain: true
+      since: $since, until: $until, asOf: $asOf, includeArchived: $includeArchived, includePending: $includePending
+      minRelevance: $minRelevance, explain: true
     ) {
       hits {
         packetId accessId snippet content isTruncated score relevance lexicalScore semanticScore importance explanation kind scope projectId
-        tags speaker creator source textCreator timestamp supersededBy isPartlySuperseded
-        memory { packetId title content kind scope projectId tags envelope metadata textCreator estimatedImportance updatedAt }
+        tags speaker creator source textCreator timestamp supersededBy isPartlySuperseded isOwn
+        memory { packetId title content kind scope projectId tags envelope metadata textCreator estimatedImportance updatedAt
+          reviewState reviewReason reviewedBy reviewedAt }
       }
       searched { mode requestedMode scopes projects candidates leftOut minRelevance notice asOf vectors entities }
     }
@@ -44,6 +46,7 @@ export const FILTERS = [
   'asof',
   'mode',
   'archived',
+  'pending',
   'all',
 ] as const;
 
@@ -70,6 +73,7 @@ export function variablesOf(address: Address): VariablesOf<typeof searchQuery> |
     ...narrows,
     asOf: get('asof'),
     includeArchived: get('archived') ? true : undefined,
+    includePending: get('pending') ? true : undefined,
     minRelevance: get('all') ? 0 : undefined,
   };
 }

@@ -65,9 +65,17 @@ export function DayStrip({ day, today, projectId, shown, onDay }: DayStripProps)
             data-day={one}
             title={titleOf(one, counts.get(one))}
           >
-            {parts.map((part) => (
-              <div key={part} class={part} style={{ height: `${((counts.get(one)?.[part] ?? 0) / most) * 100}%` }} />
-            ))}
+            {parts.map((part) => {
+              const count = counts.get(one)?.[part] ?? 0;
+              // A day of few is seen beside one of many.
+              return (
+                <div
+                  key={part}
+                  class={part}
+                  style={{ height: `${(count / most) * 100}%`, minHeight: count > 0 ? '3px' : '0' }}
+                />
+              );
+            })}
           </div>
         ))}
       </div>
