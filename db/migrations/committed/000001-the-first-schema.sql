@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f9922d37ac9ecccacef0ccbd2a477530ee009ebb
+--! Hash: sha1:eabe91f78c7554b8d783a06758433bcad227ed13
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -9313,9 +9313,11 @@ create table public.embedding_models (
   state_since timestamptz,
   relevance_midpoint real not null,
   relevance_slope real not null,
+  relevance_word_slope real not null default 2,
   constraint embedding_model_plain check (embeddings.is_model_name(model)),
   constraint embedding_dimensions_fit check (dimensions between 1 and embeddings.max_dimensions()),
-  constraint embedding_relevance_rises check (relevance_midpoint between -1 and 1 and relevance_slope > 0),
+  constraint embedding_relevance_rises check (
+    relevance_midpoint between -1 and 1 and relevance_slope > 0 and relevance_word_slope >= 0),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
   -- The constraint is deferred so that the switch can be one update of two rows.
@@ -9331,9 +9333,11 @@ call identity.describe('public.embedding_models', 'Embedding models whose vector
   state: serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can
     serve later; leaving: the vectors of this model are being deleted; null: none of these.
   state_since: Time when the model entered its state.
-  relevance_midpoint: The cosine similarity of a query and a memory that means a relevance of 0.5.
-  relevance_slope: How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity -
-    relevance_midpoint))).');
+  relevance_midpoint: The cosine similarity of a query and a memory that means a relevance of 0.5, if the memory has a fifth of
+    the words of the query.
+  relevance_slope: How fast relevance rises with similarity, among 500 memories or more: relevance is 1 / (1 +
+    exp(-relevance_slope * (similarity - relevance_midpoint) - relevance_word_slope * (share - 0.2))).
+  relevance_word_slope: How fast relevance rises with the share of the words of the query that the memory has.');
 
 alter table public.embedding_models enable row level security, force row level security;
 
@@ -9667,21 +9671,21 @@ comment on function embeddings.create_nearest_function is 'Creates the function 
   'embedding type. It has one statement for each index, because the planner must know the index, and PostgreSQL keeps their '
   'plans: planning over dozens of indexes takes a fifth as long as the scan. The statements hold no text of a caller.';
 
-create function embeddings.default_relevance(model text, out midpoint real, out slope real)
+create function embeddings.default_relevance(model text, out midpoint real, out slope real, out word_slope real)
 language sql immutable parallel safe set search_path = ''
 begin atomic
-  select known.midpoint, known.slope
+  select known.midpoint, known.slope, known.word_slope
   from (values
-    -- Learned on judged pairs against pairs of different subjects: Cranfield and QMSum.
-    (1, 'all-MiniLM-L6-v2%', 0.345::real, 45::real),
+    -- Learned on judged questions and questions about other subjects: Cranfield, QMSum, code and paraphrases.
+    (1, 'all-MiniLM-L6-v2%', 0.44::real, 25::real, 6::real),
     -- Not measured: set low, so that they leave out only what hardly any query means.
-    (2, 'text-embedding-3-%', 0.25, 20),
-    (3, 'text-embedding-ada-002%', 0.76, 60),
+    (2, 'text-embedding-3-%', 0.25, 20, 3),
+    (3, 'text-embedding-ada-002%', 0.76, 60, 3),
     -- Of an unknown model only what points away from the query is taken to be irrelevant.
-    (4, '%', 0.15, 6)) as known (place, pattern, midpoint, slope)
+    (4, '%', 0.15, 6, 2)) as known (place, pattern, midpoint, slope, word_slope)
   where default_relevance.model like known.pattern order by known.place limit 1;
 end;
-comment on function embeddings.default_relevance is 'A model''s first map from similarity to relevance: midpoint, slope.';
+comment on function embeddings.default_relevance is 'A model''s first map to relevance: midpoint, slope, word_slope.';
 
 -- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no harm.
 create function public.register_embedding_model(model text, dimensions integer) returns void
@@ -9695,8 +9699,8 @@ begin
   elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
     perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()));
   end if;
-  insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope)
-  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r
+  insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope, relevance_word_slope)
+  select model, dimensions, r.midpoint, r.slope, r.word_slope from embeddings.default_relevance(model) as r
   on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
   if registered_dimensions <> dimensions then
@@ -19007,6 +19011,20 @@ comment on function search.tg_packet_store__choose_language is 'Gives a memory w
 create trigger _370_choose_language before insert or update of language on public.packet_store
   for each row when (new.language is null) execute function search.tg_packet_store__choose_language();
 --! EndIncluded 220-search/035-choose-language.sql
+--! Included 220-search/038-nearest-memory.sql
+-- What a search shows where nothing matched well. The answers of search_memory(), memory_find and recall_lessons() have it.
+create type public.nearest_memory as (packet_id uuid, kind text, snippet text, score real, relevance real, scope text,
+  project_id text, standing public.standing);
+call identity.describe('public.nearest_memory', 'One of up to three memories that are nearest to a query that nothing matched well.
+  packet_id: The memory. get_memory returns it.
+  kind: Kind of the memory.
+  snippet: The part that is nearest, with words of the query between ** and **.
+  score: Score of the memory, from 0 to 1, as that of a hit.
+  relevance: How likely the memory has to do with the query, from 0 to 1.
+  scope: Scope of the memory, which decides which callers can read it.
+  project_id: Project of the memory; null in scope global.
+  standing: Whose word the memory is, and what has superseded it.');
+--! EndIncluded 220-search/038-nearest-memory.sql
 --! Included 220-search/040-search-types.sql
 -- The types of a search: what callers get (memory_hit, search_result), the request that its steps hand on
 -- (search_request), and what retrievers answer. recall_lessons() and memory_find use them too.
@@ -19053,18 +19071,20 @@ call identity.describe('public.memory_hit', 'A memory that a search found, and t
     memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit
     that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.');
 
-create type public.search_result as (hits public.memory_hit[], searched jsonb);
+create type public.search_result as (hits public.memory_hit[], searched jsonb, nearest public.nearest_memory[]);
 call identity.describe('public.search_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken
     for a missing permission.
-  hits: The hits, best first.
+  hits: The hits, best first. None if nothing matched well.
+  nearest: Then up to three memories that are nearest to the query, best first; otherwise empty.
   searched: mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold,
-    min_relevance, left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not asked for),
+    min_relevance, left_out (how many of the k best were left out because of it), vectors (used, unavailable or not asked for),
     candidates (their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.');
 
 create type search.search_request as (started_at timestamptz, caller identity.identity, searched_scopes text[],
   requested_scopes text[], project_id text, branch text, filters jsonb, query text, languages text[], like_packet_id uuid,
   k integer, requested_mode text, mode text, vector extensions.vector, model text, dimensions integer, threshold real,
-  min_relevance real, word_weights double precision[], lexemes text[], relevance_midpoint real, relevance_slope real,
+  min_relevance real, cuts_each boolean, word_weights double precision[], lexemes text[], relevance_midpoint real, relevance_slope real,
+  relevance_word_slope real,
   as_of timestamptz, max_tokens integer, candidates integer, is_explained boolean, settings public.search_settings,
   buckets integer[], current_condition text, current_or_past_condition text, past_condition text, own_row_condition text,
   range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
@@ -19077,11 +19097,13 @@ call identity.describe('search.search_request', 'A checked search: the arguments
   query: The query, or the most frequent words of the memory like_packet_id.
   languages: The languages in which the words of the query are matched.
   mode: The mode that runs: hybrid becomes lexical without a vector, and recent without a query.
-  min_relevance: Hits that are less relevant are left out.
+  min_relevance: Nothing matched well if no hit is as relevant as that.
+  cuts_each: True if the caller asked for min_relevance, so that each hit that is less relevant is left out.
   lexemes: The words of the query, or the most frequent ones of the memory like_packet_id; null if words were not searched.
   word_weights: How much each of these words tells among the memories that the caller may read.
   relevance_midpoint: From the map of the model, as in embedding_models.
   relevance_slope: From the map of the model, as in embedding_models.
+  relevance_word_slope: From the map of the model, as in embedding_models.
   candidates: Number of candidates that each retriever returns.
   buckets: Buckets of the tenants that are searched: one, or all for an operator.
   current_condition: Conditions on packet_store p, for the memory as it is now.
@@ -19110,9 +19132,11 @@ create type search.ranked_memories as (ids uuid[], scores real[], chunks integer
 comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';
 
 create type search.ranked_hits as (
-  hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[]);
+  hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[],
+  nearest public.memory_hit[]);
 comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the '
-  'best were left out because they are not relevant, and the words that were searched with their weights.';
+  'best were left out because they are not relevant, and the words that were searched with their weights. nearest: the best of '
+  'those that were left out, where there are no hits.';
 --! EndIncluded 220-search/040-search-types.sql
 --! Included 220-search/050-search-conditions.sql
 -- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
@@ -20291,6 +20315,17 @@ grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platfor
 -- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten
 -- times as long as the formula. It is safe because their bodies were parsed when the functions were created.
 
+create function search.enough_words(weights double precision[], memories integer) returns real
+language sql immutable parallel safe
+return (select sum(w.weight) * least(1, 100.0 / nullif(memories, 0)) from unnest(weights) as w (weight))::real;
+comment on function search.enough_words is 'The BM25 score from which on words are trusted in a hybrid search among so many '
+  'memories (null: many, then null): that of all words of the query among 100 or fewer. Among a few memories any word is rare, so '
+  'that what shares one common word with a long question would seem to be a match.';
+
+create function search.trust_in_words(best real, enough real) returns real
+language sql immutable parallel safe return case when best < enough then power(best / enough, 2)::real else 1 end;
+comment on function search.trust_in_words is 'What the words weigh, from 0 to 1, given the best BM25 score of the search.';
+
 create function search.lift_by_context(content real, context real, weight real) returns real language sql immutable parallel safe
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
@@ -20342,10 +20377,6 @@ create function search.lift_by_thread(score real, best real, weight real) return
 language sql immutable parallel safe return (score + weight * best) / (1 + weight);
 comment on function search.lift_by_thread is 'Score of a memory, given the best score in its thread, which keeps its own.';
 
-create function search.relevance(similarity real, midpoint real, slope real) returns real
-language sql immutable parallel safe return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
-comment on function search.relevance is 'Relevance of a memory with this cosine similarity, by the map of the model.';
-
 create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}') returns tsquery[]
 language sql immutable parallel safe set search_path = ''
 begin atomic
@@ -20375,13 +20406,6 @@ return (
   from unnest(tests, weights) as w (test, weight));
 comment on function search.word_share is 'The weighed share of the words of a query that a memory has, by its word_tests().';
 
-create function search.relevance_of_words(share real, are_pairs boolean) returns real
-language sql immutable parallel safe return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
-comment on function search.relevance_of_words is 'What the share of words tells about a memory that vectors were compared with: '
-  '0.9 for all words of the query, 0.2 for two thirds of them, and little below. So what has the words of the query is relevant, '
-  'however far it is in meaning. Of pairs of characters the share itself: many pairs are no words, and models may not know their '
-  'scripts.';
-
 create function search.recency(age interval, half_life_days double precision) returns real language sql immutable parallel safe
 return power(0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
 comment on function search.recency is '1 for what happened now, 0.5 after one half-life, 0.25 after two, and so on.';
@@ -20396,11 +20420,46 @@ return (1 + settings.recency_boost * recency + settings.importance_boost * impor
 comment on function search.boost is 'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a '
   'higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and '
   'never less than 83 %.';
-grant execute on function search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
+grant execute on function search.enough_words, search.trust_in_words, search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
   search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
-  search.relevance, search.word_tests, search.word_share, search.relevance_of_words, search.recency, search.max_boost,
+  search.word_tests, search.word_share, search.recency, search.max_boost,
   search.boost to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/150-boost.sql
+--! Included 220-search/155-relevance.sql
+-- Whether a memory has to do with a query at all: formulas that were fitted to judged questions and to questions about other
+-- subjects (npm run eval -- relevance). fuse() calls relevance_of() for its hits, and rank_hits() for what it found by words.
+
+-- Like the formulas of a score, these set no search_path, so that they are inlined.
+
+create function search.relevance_of_words(share real, are_pairs boolean) returns real
+language sql immutable parallel safe return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
+comment on function search.relevance_of_words is 'What the share of words tells, however far a memory is in meaning: 0.9 for all '
+  'words of the query, 0.2 for two thirds of them, and little below. Of pairs of characters the share itself: many pairs are no '
+  'words, and models may not know their scripts.';
+
+-- The best of many memories that have nothing to do with a query is nearer to it than the best of a few, so that more similarity
+-- is asked for where a search compares more. It was measured among 5 to 500.
+create function search.relevance_of_few(memories integer) returns real language sql immutable parallel safe
+return (1.25 * ln(500.0 / least(greatest(coalesce(memories, 500), 5), 500)))::real;
+comment on function search.relevance_of_few is 'What a search among so many memories (null: many) adds to the log odds of relevance.';
+
+create function search.relevance_of(similarity real, share real, are_pairs boolean, of_few real, midpoint real, slope real,
+  word_slope real) returns real
+language sql immutable parallel safe
+return case
+  when similarity is null then share
+  else greatest(
+    -- What was learned from words says nothing about pairs of characters.
+    1 / (1 + exp(-slope * (similarity - midpoint)
+      - case when are_pairs then 0 else of_few + word_slope * (coalesce(share, 0.1) - 0.2) end)),
+    search.relevance_of_words(share, are_pairs))::real
+end;
+comment on function search.relevance_of is 'Relevance of a memory by its cosine similarity (null: it was not compared), by the '
+  'share of the words of the query that it has (null: words were not searched), by relevance_of_few(), and by the map of the '
+  'model.';
+grant execute on function search.relevance_of_words, search.relevance_of_few, search.relevance_of to l9_agent, l9_admin,
+  l9_platform_admin;
+--! EndIncluded 220-search/155-relevance.sql
 --! Included 220-search/160-fuse.sql
 -- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
 -- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
@@ -20424,10 +20483,15 @@ declare
   first_names text[] := search.first_name_patterns(request.query);
   word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
   are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
+  -- Of pairs of characters and of the words of another memory many match nothing.
+  enough_words real := case when not are_pairs and request.like_packet_id is null
+    then search.enough_words(request.word_weights, cardinality(request.ids)) end;
+  of_few real := search.relevance_of_few(cardinality(request.ids));
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   query_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
   answer search.ranked_hits;
+  is_answered boolean;
 begin
   if are_pairs then
     -- A model may not know these scripts, so words weigh at least as much as meaning.
@@ -20465,7 +20529,7 @@ begin
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
     select c.packet_id, c.bm25, c.context_bm25, c.found_by, c.path,
-      (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
+      search.trust_in_words(m.best, enough_words) as trust, (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
       coalesce(c.content_similarity, n.content_similarity) as content_similarity, n.whole_similarity,
       coalesce(c.reasoning_similarity, n.reasoning_similarity) as reasoning_similarity,
       coalesce(c.context_similarity, n.context_similarity) as context_similarity, coalesce(c.chunk, n.chunk) as chunk,
@@ -20518,7 +20582,7 @@ begin
         when 'graph' then s.bm25
         when 'lexical' then s.lexical_score
         when 'semantic' then s.semantic_score
-        else (settings.lexical_weight * coalesce(s.lexical_score, 0) + settings.semantic_weight * coalesce(s.semantic_score, 0))
+        else (settings.lexical_weight * coalesce(s.lexical_score * s.trust, 0) + settings.semantic_weight * coalesce(s.semantic_score, 0))
           / (settings.lexical_weight + settings.semantic_weight)
       end)::real, s.path) as fused
     from scored s
@@ -20595,15 +20659,11 @@ begin
     order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc limit request.k
   ), relevant as (
     select b.*, b.envelope ->> 'content' as content,
-      case
-        when request.mode in ('recent', 'graph') then null
-        when b.nearest is null then s.word_share
-        else greatest(
-          search.relevance(
-            search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
-            request.relevance_midpoint, request.relevance_slope),
-          search.relevance_of_words(s.word_share, are_pairs))
-      end as relevance
+      row_number() over (
+        order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc) as place,
+      case when request.mode not in ('recent', 'graph') then search.relevance_of(
+        search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight), s.word_share, are_pairs, of_few,
+        request.relevance_midpoint, request.relevance_slope, request.relevance_word_slope) end as relevance
     from first_k b
     cross join lateral (
       -- The formula of search.word_share(), which would not be inlined.
@@ -20616,6 +20676,16 @@ begin
       ) u
       cross join unnest(word_tests, request.word_weights) as w (test, weight)
     ) s
+  ), judged as (
+    select r.*,
+      -- What is related to an entity of the query has to do with it.
+      coalesce(r.relevance >= request.min_relevance, true) or r.path is not null as is_relevant
+    from relevant r
+  ), kept as (
+    -- One relevant memory answers the query, and then all are hits, unless the caller asked for relevant ones only.
+    select j.*, case when request.cuts_each then j.is_relevant else bool_or(j.is_relevant) over () end as is_kept,
+      bool_or(j.is_relevant) over () as is_answered
+    from judged j
   )
   select
     array_agg(row(
@@ -20638,11 +20708,10 @@ begin
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
-    )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored), (select count(*)::integer from relevant r
-      where r.relevance < request.min_relevance and r.path is null)
-  into answer.hits, answer.considered, answer.left_out
-  from relevant b
+    )::public.memory_hit order by b.place), bool_or(b.is_answered),
+    (select count(*)::integer from scored), (select count(*)::integer from kept k where not k.is_kept)
+  into answer.hits, is_answered, answer.considered, answer.left_out
+  from kept b
   left join lateral (
     -- OFFSET keeps the subquery, which is not run for hits without chunks.
     select e.chunk_text, e.metadata from public.memory_embeddings e
@@ -20650,9 +20719,9 @@ begin
       and e.chunk_index = b.chunk
     offset 0
   ) chunk on true
-  -- What is related to an entity of the query has to do with it.
-  where b.relevance is null or b.relevance >= request.min_relevance or b.path is not null;
-  answer.hits := coalesce(answer.hits, '{}');
+  where b.is_kept or not b.is_answered and b.place <= search.max_nearest();
+  answer.nearest := case when is_answered then '{}' else coalesce(answer.hits, '{}') end;
+  answer.hits := case when is_answered then answer.hits else '{}' end;
   return answer;
 end $$;
 comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
@@ -20711,6 +20780,40 @@ end $$;
 comment on function search.fit_hits is 'Trims hits to about max_tokens: previews first, then fewer hits. cut: how many of each.';
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/170-fit-hits.sql
+--! Included 220-search/175-nearest.sql
+-- The nearest memories of a search that nothing matched well. close_search(), close_find() and recall_lessons() show them in
+-- place of hits.
+create function search.max_nearest() returns integer language sql immutable parallel safe return 3;
+comment on function search.max_nearest is 'Most memories that are shown where nothing matched well.';
+
+create function search.nearest_notice(nearest public.nearest_memory[]) returns text language sql immutable parallel safe
+return case when nearest <> '{}' then 'Nothing matched well; nearest has what comes closest.' end;
+comment on function search.nearest_notice is 'Tells a caller that what it is shown may have nothing to do with its query.';
+
+create function search.fit_nearest(nearest public.nearest_memory[], max_tokens integer) returns public.nearest_memory[]
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  -- 100 is for ids, scores and the names of the fields.
+  select coalesce(array_agg(n.one order by n.place) filter (where n.tokens <= max_tokens or max_tokens is null), '{}')
+  from (
+    select row(f.packet_id, f.kind, f.snippet, f.score, f.relevance, f.scope, f.project_id, f.standing)::public.nearest_memory
+        as one, f.place, sum(100 + search.token_estimate(f.snippet)) over (order by f.place) as tokens
+    from unnest(nearest) with ordinality as f (packet_id, kind, snippet, score, relevance, scope, project_id, standing, place)
+  ) n;
+end;
+comment on function search.fit_nearest is 'As many of the nearest memories as fit into about max_tokens (null: all).';
+
+create function search.to_nearest(hits public.memory_hit[], max_tokens integer) returns public.nearest_memory[]
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  select search.fit_nearest(coalesce(array_agg(row(h.packet_id, h.kind, h.snippet, h.score, h.relevance, h.scope, h.project_id,
+    h.standing)::public.nearest_memory order by place), '{}'), max_tokens)
+  from generate_subscripts(hits, 1) as place cross join lateral (select (hits[place]).*) as h;
+end;
+comment on function search.to_nearest is 'What is shown of hits that did not match well.';
+grant execute on function search.max_nearest, search.nearest_notice, search.fit_nearest, search.to_nearest to l9_agent, l9_admin,
+  l9_platform_admin;
+--! EndIncluded 220-search/175-nearest.sql
 --! Included 220-search/180-open-search.sql
 -- The beginning of a search: arguments are checked, and its mode, languages and settings are decided.
 -- search_memory(), memory_find and recall_lessons() call open_search().
@@ -20764,8 +20867,8 @@ begin
     when request.query is null and request.like_packet_id is null then 'recent' else request.requested_mode end;
   if request.mode in ('hybrid', 'semantic') then
     -- Only vectors of the serving model are compared: of a model that arrives or leaves, some are missing.
-    select m.dimensions, m.relevance_midpoint, m.relevance_slope
-    into request.dimensions, request.relevance_midpoint, request.relevance_slope
+    select m.dimensions, m.relevance_midpoint, m.relevance_slope, m.relevance_word_slope
+    into request.dimensions, request.relevance_midpoint, request.relevance_slope, request.relevance_word_slope
     from public.embedding_models m where m.model = request.model and m.state = 'serving';
     if request.vector is null or request.dimensions is null then
       if request.requested_mode = 'semantic'
@@ -20848,10 +20951,10 @@ begin
   request.is_explained := is_explained;
   request.settings := search.current_search_settings();
   request.languages := search.query_languages(request.settings, language);
-  -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked.
-  request.min_relevance := coalesce(min_relevance, case
-    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance
-      else 0 end);
+  -- The maps to relevance are made for queries, and not for the words and vectors of memories.
+  request.min_relevance := coalesce(min_relevance,
+    case when request.like_packet_id is null then (request.settings).min_relevance else 0 end);
+  request.cuts_each := min_relevance is not null;
   request.buckets := search.searched_buckets(request.caller);
   return request;
 end $$;
@@ -21064,6 +21167,13 @@ begin
 end $$;
 comment on function search.place_hits is 'Adds the standing to hits (memory_hit or found_memory); successors come first.';
 
+create function search.shown_ids(hits anyarray, nearest public.nearest_memory[]) returns uuid[]
+language plpgsql immutable parallel safe set search_path = '' as $$
+begin
+  return array(select h.packet_id from unnest(hits) as h) || array(select n.packet_id from unnest(nearest) as n);
+end $$;
+comment on function search.shown_ids is 'The memories of which a caller is shown anything: hits, or the nearest instead.';
+
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb) returns uuid
 language plpgsql volatile set search_path = '' as $$
 begin
@@ -21091,11 +21201,13 @@ create function search.close_search(request search.search_request, ranked search
 language plpgsql volatile set search_path = '' as $$
 declare
   trimmed record := search.fit_hits(search.place_hits(ranked.hits, request.as_of), request.max_tokens);
+  nearest constant public.nearest_memory[] := case when ranked.nearest <> '{}'
+    then search.to_nearest(search.place_hits(ranked.nearest, request.as_of), request.max_tokens) else '{}' end;
   -- For a memory like another, the query is made of that memory's words and is not logged.
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
 begin
-  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode);
+  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode) || search.nearest_notice(nearest);
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
     'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
@@ -21108,16 +21220,17 @@ begin
       else 'unavailable' end);
 
   -- The audit row and the access log are all that a search writes.
+  result.nearest := nearest;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
-    request, array(select h.packet_id from unnest(trimmed.fitted) as h), query,
+    request, search.shown_ids(trimmed.fitted, nearest), query,
     jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold',
       request.threshold)
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of))));
   return result;
 end $$;
 comment on function search.close_search is 'Ends a search: standing, trimming, searched, audit row and access log.';
-grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search to
-  l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.words_notice, search.place_hits, search.log_hits, search.shown_ids, search.audit_search,
+  search.close_search to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/210-close-search.sql
 --! Included 220-search/220-search-memory.sql
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
@@ -21144,7 +21257,7 @@ begin
     perform set_config('l9.withheld', 'pending', true); -- Until the end of this function.
   end if;
   if search.is_stale(search_memory.query_vector, search_memory.model, search_memory.retry_for) then
-    return row('{}', '{"retry": "model"}')::public.search_result;
+    return row('{}', '{"retry": "model"}', '{}')::public.search_result;
   end if;
   scopes := identity.given_list(scopes);
   kinds := identity.given_list(kinds);
@@ -21285,7 +21398,7 @@ begin
     perform identity.allow_and_audit_operator_read('packet_store');
   end if;
   perform audit.audit_read('SEARCH', jsonb_build_object(
-      'preview', true, 'weights', given, 'ids', array(select h.packet_id from unnest(result.hits) as h),
+      'preview', true, 'weights', given, 'ids', search.shown_ids(result.hits, result.nearest),
       'query_sha256', encode(sha256(convert_to(preview_search.query, 'UTF8')), 'hex'),
       'duration_ms', round(extract(epoch from clock_timestamp() - started_at) * 1000, 2))
     || (select jsonb_object_agg(s.key, s.value) from jsonb_each(result.searched) as s
@@ -21519,24 +21632,27 @@ call identity.describe('public.find_suggestion', 'What to try instead of a call 
   value: The query, kind or branch to try.
   hits: How many memories this finds by words, at most 100, among those that the caller may read.');
 
-create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
+create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb,
+  nearest public.nearest_memory[]);
 call identity.describe('public.find_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken for
     a missing permission.
-  hits: The hits, best first.
+  hits: The hits, best first. None if nothing matched well.
+  nearest: Then up to three memories that are nearest to the query, best first; otherwise empty.
   suggestions: What to try instead, if fewer than three memories were found.
   searched: mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes,
-    projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance of
-    the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations were
+    projects, filters, k, candidates (their number), left_out (how many of the k best were left out because nothing
+    reached the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations were
     followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.');
 
 create type find.find_filter as (kinds text[], project_id text, branch text, scopes text[], since timestamptz, until timestamptz,
   "where" jsonb, hides_archived boolean);
 comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';
 
-create type find.candidates as (ids uuid[], scores real[], relevances real[], chunks integer[], paths search.ranked_memories,
+create type find.candidates as (ids uuid[], scores real[], relevances real[], are_relevant boolean[], chunks integer[], paths search.ranked_memories,
   explanations jsonb[], considered integer, left_out integer, request search.search_request);
 call identity.describe('find.candidates', 'The answer of the retrievers: the best memories, their scores, and the request by then.
   relevances: Relevance by the map of the embedding model; null for what was not compared by vectors.
+  are_relevant: False for what does not reach min_relevance by itself; null on the route fast.
   paths: The memories that state relations of the entities that the query names, with the confidence of the path.
   considered: How many candidates these were chosen from.');
 --! EndIncluded 230-find/050-find-types.sql
@@ -21727,9 +21843,11 @@ begin
   select array_agg(h.packet_id order by h.place), array_agg(h.score order by h.place),
     -- Without a similarity the relevance is the share of words, which has a weight of its own in the confidence.
     array_agg(case when h.semantic_score is not null then h.relevance end order by h.place),
+    array_agg(h.relevance >= request.min_relevance order by h.place),
     array_agg(h.chunk_index order by h.place), array_agg(h.explanation order by h.place)
-  into answer.ids, answer.scores, answer.relevances, answer.chunks, answer.explanations
-  from (select h.*, row_number() over () as place from unnest(ranked.hits) as h) h;
+  into answer.ids, answer.scores, answer.relevances, answer.are_relevant, answer.chunks, answer.explanations
+  -- There are either hits or, if nothing matched well, the nearest.
+  from (select h.*, row_number() over () as place from unnest(ranked.hits || ranked.nearest) as h) h;
   answer.considered := ranked.considered;
   answer.left_out := ranked.left_out;
   answer.request := request;
@@ -21754,8 +21872,18 @@ return (
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
 comment on function find.lean_fields is 'Fields of a memory for a hit: long texts are cut, long lists and objects left out.';
 
-create type find.ranked as (hits public.found_memory[], left_out integer);
-comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
+create type find.ranked as (hits public.found_memory[], left_out integer, nearest public.found_memory[]);
+comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because nothing matched well. '
+  'nearest: the best of these.';
+
+create function find.to_nearest(found public.found_memory[]) returns public.nearest_memory[]
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  select coalesce(array_agg(row(f.packet_id, f.kind, f.snippet, f.score, f.confidence, f.scope, f.project_id, f.standing)
+    ::public.nearest_memory order by place), '{}')
+  from generate_subscripts(found, 1) as place cross join lateral (select (found[place]).*) as f;
+end;
+comment on function find.to_nearest is 'What is shown of memories that did not match well; their relevance is the confidence.';
 
 -- One statement: measure each candidate, let quoted phrases decide, score, take the k best, and only for these make
 -- snippets and fields.
@@ -21771,6 +21899,7 @@ declare
   own_org constant uuid := (request.caller).org_id;
   phrases constant text[] := find.quoted_phrases(request.query);
   pattern constant text := search.passage_pattern(request.query, request.languages);
+  is_answered boolean;
   answer find.ranked;
 begin
   with asked as materialized (
@@ -21778,9 +21907,9 @@ begin
     select w.test, w.weight
     from unnest(search.word_tests(request.lexemes, request.query, request.languages), request.word_weights) as w (test, weight)
   ), pool as materialized (
-    select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
-    from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
-      as h (packet_id, score, relevance, chunk_index, explanation)
+    select h.packet_id, h.score, h.relevance, h.is_relevant, h.chunk_index, h.explanation, g.score as path
+    from unnest(found.ids, found.scores, found.relevances, found.are_relevant, found.chunks, found.explanations)
+      as h (packet_id, score, relevance, is_relevant, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
@@ -21815,13 +21944,19 @@ begin
     select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
   ), ahead as materialized (
     select array(select m.match from matched m order by m.match desc limit 2) as matches
-  ), best as (
+  ), judged as (
+    -- By words alone, what has enough of them is relevant; fuse() has decided it for the other routes.
     select m.*, m.match - case when m.match < l.matches[1] then l.matches[1] else coalesce(l.matches[2], m.match) end as lead,
-      find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+      find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as own_total,
+      m.path is not null or coalesce(m.is_relevant, route <> 'fast' or m.word_share >= request.min_relevance) as fits
     from matched m cross join ahead l
-    -- The other routes have left out what is not relevant.
-    where route <> 'fast' or m.word_share >= request.min_relevance
-    order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc limit k
+  ), best as (
+    -- What is hardly relevant comes last, however new or near it is.
+    select j.*, case when j.fits then j.own_total
+        else least(j.own_total, min(j.own_total) filter (where j.fits) over ()) end as total,
+      bool_or(j.fits) over () as is_answered
+    from judged j
+    order by j.fits desc, total desc, j.score desc, j."timestamp" desc, j.packet_id desc limit k
   ), shown as materialized (
     -- Most memories have nothing beside their content.
     select b.*, b.envelope ->> 'content' as content, f.all_fields,
@@ -21842,18 +21977,24 @@ begin
       'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path, 'lead', s.lead),
       'search', s.explanation) end,
     null
-    )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
-    coalesce(found.left_out, 0) + (select count(*) from measured m where route = 'fast' and m.word_share < request.min_relevance)
-  into answer.hits, answer.left_out
+    )::public.found_memory order by s.fits desc, s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
+    bool_or(s.is_answered), coalesce(found.left_out, 0)
+  into answer.hits, is_answered, answer.left_out
   from shown s
   left join public.memory_embeddings chunk on s.chunk_index > 0 and chunk.packet_id = s.packet_id
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index;
+  answer.nearest := '{}';
+  if not is_answered then
+    answer.left_out := greatest(answer.left_out, cardinality(answer.hits));
+    answer.nearest := answer.hits[:search.max_nearest()];
+    answer.hits := '{}';
+  end if;
   return answer;
 end $$;
 comment on function find.rank_hits is 'The k candidates with the highest find.score(), with snippets and what is shown of them. '
   'Citations count the agents other than its writer that cite it, among the first 1000 memories and facts that the caller may '
   'read.';
-grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.lean_fields, find.to_nearest, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/090-rank-hits.sql
 --! Included 230-find/100-suggest.sql
 -- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
@@ -22157,6 +22298,8 @@ declare
   request constant search.search_request := found.request;
   trimmed record := find.fit_hits(search.place_hits(ranked.hits), request.max_tokens);
   route_used constant text := array_to_string(routes, ', then ');
+  nearest constant public.nearest_memory[] := case when ranked.nearest <> '{}'
+    then search.fit_nearest(find.to_nearest(search.place_hits(ranked.nearest)), request.max_tokens) else '{}' end;
   result public.find_result;
 begin
   result.searched := jsonb_build_object(
@@ -22169,10 +22312,12 @@ begin
       when request.requested_mode = 'hybrid' and request.query is not null then 'unavailable'
       else 'not asked for' end,
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut,
-    'notice', nullif(array_to_string(request.notices || search.words_notice(request.lexemes, request.mode), ' '), ''));
+    'notice', nullif(array_to_string(
+      request.notices || search.words_notice(request.lexemes, request.mode) || search.nearest_notice(nearest), ' '), ''));
   result.suggestions := suggestions;
+  result.nearest := nearest;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
-    request, array(select h.packet_id from unnest(trimmed.fitted) as h), request.query,
+    request, search.shown_ids(trimmed.fitted, nearest), request.query,
     jsonb_build_object('mode', mode, 'route_used', route_used, 'k', k)));
   return result;
 end $$;
@@ -22196,7 +22341,7 @@ declare
     identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch),
     identity.given_list(scopes), since, until, "where", include_archived is not true);
   waits_for_vector constant boolean := query_vector is null and coalesce('vector' = any (retry_for), false);
-  needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}');
+  needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}', '{}');
   route text;
   routes text[];
   request search.search_request;
@@ -22210,7 +22355,7 @@ begin
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep');
   end if;
   if search.is_stale(memory_find.query_vector, memory_find.model, memory_find.retry_for) then
-    return row('{}', '{}', '{"retry": "model"}')::public.find_result;
+    return row('{}', '{}', '{"retry": "model"}', '{}')::public.find_result;
   end if;
   route := find.choose_route(query, mode);
   request := find.open_find(query, k, route, filter, query_vector, model, max_tokens, explain);
@@ -24112,10 +24257,11 @@ call identity.describe('public.recalled_lesson', 'A reflection that recall_lesso
   score: The score from 0 to 1: as in search_memory(), raised by priority and confidence.
   relevance: How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.');
 
-create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
+create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb, nearest public.nearest_memory[]);
 call identity.describe('public.recall_result', 'Lessons, best first, and a description of the search, so that an empty result
     can''t be mistaken for a missing permission.
-  lessons: The lessons, best first.
+  lessons: The lessons, best first. None if nothing matched well.
+  nearest: Then up to three lessons that are nearest to the query, best first; otherwise empty.
   searched: What was searched: the same object as in the result of search_memory().');
 
 create function reflection.lesson_factor(priority text, confidence double precision) returns real
@@ -24212,7 +24358,7 @@ declare
   result public.recall_result;
 begin
   if search.is_stale(recall_lessons.query_vector, recall_lessons.model, recall_lessons.retry_for) then
-    return row('{}', '{"retry": "model"}')::public.recall_result;
+    return row('{}', '{"retry": "model"}', '{}')::public.recall_result;
   end if;
   types := identity.given_list(types);
   tags := identity.given_list(tags);
@@ -24254,6 +24400,7 @@ begin
   ranked.left_out := least(ranked.left_out, k - cardinality(ranked.hits));
   closed := search.close_search(request, ranked);
   result.searched := closed.searched;
+  result.nearest := closed.nearest;
   result.lessons := reflection.to_lessons(closed.hits);
   return result;
 end $$;

@@ -60,7 +60,7 @@ begin
     perform identity.allow_and_audit_operator_read('packet_store');
   end if;
   perform audit.audit_read('SEARCH', jsonb_build_object(
-      'preview', true, 'weights', given, 'ids', array(select h.packet_id from unnest(result.hits) as h),
+      'preview', true, 'weights', given, 'ids', search.shown_ids(result.hits, result.nearest),
       'query_sha256', encode(sha256(convert_to(preview_search.query, 'UTF8')), 'hex'),
       'duration_ms', round(extract(epoch from clock_timestamp() - started_at) * 1000, 2))
     || (select jsonb_object_agg(s.key, s.value) from jsonb_each(result.searched) as s

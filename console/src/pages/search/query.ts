@@ -15,6 +15,7 @@ export const searchQuery = graphql(`
         tags speaker creator source textCreator timestamp supersededBy isPartlySuperseded
         memory { packetId title content kind scope projectId tags envelope metadata textCreator estimatedImportance updatedAt }
       }
+      nearest { packetId snippet relevance }
       searched { mode requestedMode scopes projects candidates leftOut minRelevance notice asOf vectors entities }
     }
   }
