@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:eabe91f78c7554b8d783a06758433bcad227ed13
+--! Hash: sha1:75aaafa5bb4b3523ca739a84bb60baa4f520d5bc
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -9677,7 +9677,7 @@ begin atomic
   select known.midpoint, known.slope, known.word_slope
   from (values
     -- Learned on judged questions and questions about other subjects: Cranfield, QMSum, code and paraphrases.
-    (1, 'all-MiniLM-L6-v2%', 0.44::real, 25::real, 6::real),
+    (1, 'all-MiniLM-L6-v2%', 0.43::real, 25::real, 5::real),
     -- Not measured: set low, so that they leave out only what hardly any query means.
     (2, 'text-embedding-3-%', 0.25, 20, 3),
     (3, 'text-embedding-ada-002%', 0.76, 60, 3),
@@ -19015,7 +19015,8 @@ create trigger _370_choose_language before insert or update of language on publi
 -- What a search shows where nothing matched well. The answers of search_memory(), memory_find and recall_lessons() have it.
 create type public.nearest_memory as (packet_id uuid, kind text, snippet text, score real, relevance real, scope text,
   project_id text, standing public.standing);
-call identity.describe('public.nearest_memory', 'One of up to three memories that are nearest to a query that nothing matched well.
+call identity.describe('public.nearest_memory', 'One of up to three memories that are nearest to a query where nothing
+    matched well.
   packet_id: The memory. get_memory returns it.
   kind: Kind of the memory.
   snippet: The part that is nearest, with words of the query between ** and **.
@@ -19083,8 +19084,8 @@ call identity.describe('public.search_result', 'Hits, best first, and what was s
 create type search.search_request as (started_at timestamptz, caller identity.identity, searched_scopes text[],
   requested_scopes text[], project_id text, branch text, filters jsonb, query text, languages text[], like_packet_id uuid,
   k integer, requested_mode text, mode text, vector extensions.vector, model text, dimensions integer, threshold real,
-  min_relevance real, cuts_each boolean, word_weights double precision[], lexemes text[], relevance_midpoint real, relevance_slope real,
-  relevance_word_slope real,
+  min_relevance real, cuts_each boolean, word_weights double precision[], lexemes text[], relevance_midpoint real,
+  relevance_slope real, relevance_word_slope real,
   as_of timestamptz, max_tokens integer, candidates integer, is_explained boolean, settings public.search_settings,
   buckets integer[], current_condition text, current_or_past_condition text, past_condition text, own_row_condition text,
   range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
@@ -20318,8 +20319,8 @@ grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platfor
 create function search.enough_words(weights double precision[], memories integer) returns real
 language sql immutable parallel safe
 return (select sum(w.weight) * least(1, 100.0 / nullif(memories, 0)) from unnest(weights) as w (weight))::real;
-comment on function search.enough_words is 'The BM25 score from which on words are trusted in a hybrid search among so many '
-  'memories (null: many, then null): that of all words of the query among 100 or fewer. Among a few memories any word is rare, so '
+comment on function search.enough_words is 'The BM25 score from which on a hybrid search trusts words, among so many memories '
+  '(null: many, and then null): that of all words of the query among 100 or fewer. Among a few memories any word is rare, so '
   'that what shares one common word with a long question would seem to be a match.';
 
 create function search.trust_in_words(best real, enough real) returns real
@@ -20420,10 +20421,10 @@ return (1 + settings.recency_boost * recency + settings.importance_boost * impor
 comment on function search.boost is 'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a '
   'higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and '
   'never less than 83 %.';
-grant execute on function search.enough_words, search.trust_in_words, search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
-  search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
-  search.word_tests, search.word_share, search.recency, search.max_boost,
-  search.boost to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.enough_words, search.trust_in_words, search.lift_by_context, search.lift_by_chunk,
+  search.named_speakers, search.first_name_patterns, search.plain_name, search.is_named, search.lift_by_speaker,
+  search.lift_by_next, search.lift_by_thread, search.lift_by_path, search.word_tests, search.word_share, search.recency,
+  search.max_boost, search.boost to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/150-boost.sql
 --! Included 220-search/155-relevance.sql
 -- Whether a memory has to do with a query at all: formulas that were fitted to judged questions and to questions about other
@@ -20438,10 +20439,11 @@ comment on function search.relevance_of_words is 'What the share of words tells,
   'words, and models may not know their scripts.';
 
 -- The best of many memories that have nothing to do with a query is nearer to it than the best of a few, so that more similarity
--- is asked for where a search compares more. It was measured among 5 to 500.
+-- is asked for where a search compares more. It was measured among 5 to 500 memories.
 create function search.relevance_of_few(memories integer) returns real language sql immutable parallel safe
-return (1.25 * ln(500.0 / least(greatest(coalesce(memories, 500), 5), 500)))::real;
-comment on function search.relevance_of_few is 'What a search among so many memories (null: many) adds to the log odds of relevance.';
+return ln(500.0 / least(greatest(coalesce(memories, 500), 8), 500))::real;
+comment on function search.relevance_of_few is 'What a search among so many memories (null: many) adds to the log '
+  'odds of relevance.';
 
 create function search.relevance_of(similarity real, share real, are_pairs boolean, of_few real, midpoint real, slope real,
   word_slope real) returns real
@@ -20529,7 +20531,8 @@ begin
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
     select c.packet_id, c.bm25, c.context_bm25, c.found_by, c.path,
-      search.trust_in_words(m.best, enough_words) as trust, (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
+      search.trust_in_words(m.best, enough_words) as trust,
+      (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
       coalesce(c.content_similarity, n.content_similarity) as content_similarity, n.whole_similarity,
       coalesce(c.reasoning_similarity, n.reasoning_similarity) as reasoning_similarity,
       coalesce(c.context_similarity, n.context_similarity) as context_similarity, coalesce(c.chunk, n.chunk) as chunk,
@@ -20582,7 +20585,8 @@ begin
         when 'graph' then s.bm25
         when 'lexical' then s.lexical_score
         when 'semantic' then s.semantic_score
-        else (settings.lexical_weight * coalesce(s.lexical_score * s.trust, 0) + settings.semantic_weight * coalesce(s.semantic_score, 0))
+        else (settings.lexical_weight * coalesce(s.lexical_score * s.trust, 0)
+            + settings.semantic_weight * coalesce(s.semantic_score, 0))
           / (settings.lexical_weight + settings.semantic_weight)
       end)::real, s.path) as fused
     from scored s
@@ -20951,9 +20955,11 @@ begin
   request.is_explained := is_explained;
   request.settings := search.current_search_settings();
   request.languages := search.query_languages(request.settings, language);
-  -- The maps to relevance are made for queries, and not for the words and vectors of memories.
-  request.min_relevance := coalesce(min_relevance,
-    case when request.like_packet_id is null then (request.settings).min_relevance else 0 end);
+  -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked: a word that most
+  -- memories have is next to no share of a query.
+  request.min_relevance := coalesce(min_relevance, case
+    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance
+      else 0 end);
   request.cuts_each := min_relevance is not null;
   request.buckets := search.searched_buckets(request.caller);
   return request;
@@ -21640,16 +21646,16 @@ call identity.describe('public.find_result', 'Hits, best first, and what was sea
   nearest: Then up to three memories that are nearest to the query, best first; otherwise empty.
   suggestions: What to try instead, if fewer than three memories were found.
   searched: mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes,
-    projects, filters, k, candidates (their number), left_out (how many of the k best were left out because nothing
-    reached the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations were
-    followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.');
+    projects, filters, k, candidates (their number), left_out (how many of the k best were left out because nothing reached the
+    min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if
+    relations were followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.');
 
 create type find.find_filter as (kinds text[], project_id text, branch text, scopes text[], since timestamptz, until timestamptz,
   "where" jsonb, hides_archived boolean);
 comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';
 
-create type find.candidates as (ids uuid[], scores real[], relevances real[], are_relevant boolean[], chunks integer[], paths search.ranked_memories,
-  explanations jsonb[], considered integer, left_out integer, request search.search_request);
+create type find.candidates as (ids uuid[], scores real[], relevances real[], are_relevant boolean[], chunks integer[],
+  paths search.ranked_memories, explanations jsonb[], considered integer, left_out integer, request search.search_request);
 call identity.describe('find.candidates', 'The answer of the retrievers: the best memories, their scores, and the request by then.
   relevances: Relevance by the map of the embedding model; null for what was not compared by vectors.
   are_relevant: False for what does not reach min_relevance by itself; null on the route fast.
@@ -21953,9 +21959,10 @@ begin
   ), best as (
     -- What is hardly relevant comes last, however new or near it is.
     select j.*, case when j.fits then j.own_total
-        else least(j.own_total, min(j.own_total) filter (where j.fits) over ()) end as total,
-      bool_or(j.fits) over () as is_answered
-    from judged j
+        else least(j.own_total, min(j.own_total) filter (where j.fits) over ()) end as total
+    from (select m.*, bool_or(m.fits) over () as is_answered from judged m) j
+    -- What was asked for by its words is not filled up with what has few of them.
+    where route <> 'fast' or j.fits or j.is_answered is not true
     order by j.fits desc, total desc, j.score desc, j."timestamp" desc, j.packet_id desc limit k
   ), shown as materialized (
     -- Most memories have nothing beside their content.
@@ -21978,14 +21985,14 @@ begin
       'search', s.explanation) end,
     null
     )::public.found_memory order by s.fits desc, s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
-    bool_or(s.is_answered), coalesce(found.left_out, 0)
+    bool_or(s.is_answered),
+    coalesce(found.left_out, 0) + (select count(*) from judged j where route = 'fast' and not j.fits)
   into answer.hits, is_answered, answer.left_out
   from shown s
   left join public.memory_embeddings chunk on s.chunk_index > 0 and chunk.packet_id = s.packet_id
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index;
   answer.nearest := '{}';
   if not is_answered then
-    answer.left_out := greatest(answer.left_out, cardinality(answer.hits));
     answer.nearest := answer.hits[:search.max_nearest()];
     answer.hits := '{}';
   end if;

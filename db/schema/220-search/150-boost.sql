@@ -7,8 +7,8 @@
 create function search.enough_words(weights double precision[], memories integer) returns real
 language sql immutable parallel safe
 return (select sum(w.weight) * least(1, 100.0 / nullif(memories, 0)) from unnest(weights) as w (weight))::real;
-comment on function search.enough_words is 'The BM25 score from which on words are trusted in a hybrid search among so many '
-  'memories (null: many, then null): that of all words of the query among 100 or fewer. Among a few memories any word is rare, so '
+comment on function search.enough_words is 'The BM25 score from which on a hybrid search trusts words, among so many memories '
+  '(null: many, and then null): that of all words of the query among 100 or fewer. Among a few memories any word is rare, so '
   'that what shares one common word with a long question would seem to be a match.';
 
 create function search.trust_in_words(best real, enough real) returns real
@@ -109,7 +109,7 @@ return (1 + settings.recency_boost * recency + settings.importance_boost * impor
 comment on function search.boost is 'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a '
   'higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and '
   'never less than 83 %.';
-grant execute on function search.enough_words, search.trust_in_words, search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
-  search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
-  search.word_tests, search.word_share, search.recency, search.max_boost,
-  search.boost to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.enough_words, search.trust_in_words, search.lift_by_context, search.lift_by_chunk,
+  search.named_speakers, search.first_name_patterns, search.plain_name, search.is_named, search.lift_by_speaker,
+  search.lift_by_next, search.lift_by_thread, search.lift_by_path, search.word_tests, search.word_share, search.recency,
+  search.max_boost, search.boost to l9_agent, l9_admin, l9_platform_admin;

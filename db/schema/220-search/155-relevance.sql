@@ -10,10 +10,11 @@ comment on function search.relevance_of_words is 'What the share of words tells,
   'words, and models may not know their scripts.';
 
 -- The best of many memories that have nothing to do with a query is nearer to it than the best of a few, so that more similarity
--- is asked for where a search compares more. It was measured among 5 to 500.
+-- is asked for where a search compares more. It was measured among 5 to 500 memories.
 create function search.relevance_of_few(memories integer) returns real language sql immutable parallel safe
-return (1.25 * ln(500.0 / least(greatest(coalesce(memories, 500), 5), 500)))::real;
-comment on function search.relevance_of_few is 'What a search among so many memories (null: many) adds to the log odds of relevance.';
+return ln(500.0 / least(greatest(coalesce(memories, 500), 8), 500))::real;
+comment on function search.relevance_of_few is 'What a search among so many memories (null: many) adds to the log '
+  'odds of relevance.';
 
 create function search.relevance_of(similarity real, share real, are_pairs boolean, of_few real, midpoint real, slope real,
   word_slope real) returns real

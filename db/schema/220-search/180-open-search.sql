@@ -134,9 +134,11 @@ begin
   request.is_explained := is_explained;
   request.settings := search.current_search_settings();
   request.languages := search.query_languages(request.settings, language);
-  -- The maps to relevance are made for queries, and not for the words and vectors of memories.
-  request.min_relevance := coalesce(min_relevance,
-    case when request.like_packet_id is null then (request.settings).min_relevance else 0 end);
+  -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked: a word that most
+  -- memories have is next to no share of a query.
+  request.min_relevance := coalesce(min_relevance, case
+    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance
+      else 0 end);
   request.cuts_each := min_relevance is not null;
   request.buckets := search.searched_buckets(request.caller);
   return request;

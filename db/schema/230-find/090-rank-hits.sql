@@ -89,9 +89,10 @@ begin
   ), best as (
     -- What is hardly relevant comes last, however new or near it is.
     select j.*, case when j.fits then j.own_total
-        else least(j.own_total, min(j.own_total) filter (where j.fits) over ()) end as total,
-      bool_or(j.fits) over () as is_answered
-    from judged j
+        else least(j.own_total, min(j.own_total) filter (where j.fits) over ()) end as total
+    from (select m.*, bool_or(m.fits) over () as is_answered from judged m) j
+    -- What was asked for by its words is not filled up with what has few of them.
+    where route <> 'fast' or j.fits or j.is_answered is not true
     order by j.fits desc, total desc, j.score desc, j."timestamp" desc, j.packet_id desc limit k
   ), shown as materialized (
     -- Most memories have nothing beside their content.
@@ -114,14 +115,14 @@ begin
       'search', s.explanation) end,
     null
     )::public.found_memory order by s.fits desc, s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
-    bool_or(s.is_answered), coalesce(found.left_out, 0)
+    bool_or(s.is_answered),
+    coalesce(found.left_out, 0) + (select count(*) from judged j where route = 'fast' and not j.fits)
   into answer.hits, is_answered, answer.left_out
   from shown s
   left join public.memory_embeddings chunk on s.chunk_index > 0 and chunk.packet_id = s.packet_id
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index;
   answer.nearest := '{}';
   if not is_answered then
-    answer.left_out := greatest(answer.left_out, cardinality(answer.hits));
     answer.nearest := answer.hits[:search.max_nearest()];
     answer.hits := '{}';
   end if;

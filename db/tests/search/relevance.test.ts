@@ -21,8 +21,8 @@ describe('relevance', () => {
   it("maps the similarity by the model's map", async () => {
     const { hits } = await search('apple', { mode: 'semantic', min_relevance: 0 });
     expect(hits).toHaveLength(2);
-    // Without words their share counts as 0.1, and five memories or fewer are a hundredth of five hundred.
-    const others = 2 * (0.1 - 0.2) + 1.25 * Math.log(100);
+    // Without words their share counts as 0.1, and fewer than eight memories count as eight.
+    const others = 2 * (0.1 - 0.2) + Math.log(500 / 8);
     for (const { semantic_score, relevance } of hits) {
       expect(Math.abs(relevance! - 1 / (1 + Math.exp(-20 * (semantic_score! - 0.5) - others)))).toBeLessThan(1e-4);
     }
@@ -111,7 +111,7 @@ describe('relevance', () => {
       `select m.model, r.* from unnest(array['all-MiniLM-L6-v2-int8', 'text-embedding-3-small', 'text-embedding-ada-002', 'other']) as m (model)
        cross join embeddings.default_relevance(m.model) r`,
     );
-    expect(maps.map(({ midpoint }) => midpoint)).toStrictEqual([0.44, 0.25, 0.76, 0.15]);
+    expect(maps.map(({ midpoint }) => midpoint)).toStrictEqual([0.43, 0.25, 0.76, 0.15]);
     const [unknown] = await db.asOwner(
       'select search.relevance_of(0::real, 0::real, false, 0::real, r.midpoint, r.slope, r.word_slope) as r from embeddings.default_relevance($1) r',
       ['other'],
