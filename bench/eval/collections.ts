@@ -131,8 +131,32 @@ const ours = (name: string) => (): Collection => {
   };
 };
 
+const judgedStores = z.object({
+  stores: z.array(z.object({ name: z.string(), notes: z.array(z.object({ note: z.string(), question: z.string() })) })),
+});
+
+/** Notes of several small projects, each with a question that shares no word with it. */
+function paraphrases(): Collection {
+  const { stores } = read(join(import.meta.dirname, 'collections'), 'paraphrases.json', judgedStores);
+  const notes = stores.flatMap(({ name, notes }) =>
+    notes.map(({ note, question }, n) => ({
+      id: `${name}-${n + 1}`,
+      project: `eval-paraphrases-${name}`,
+      note,
+      question,
+    })),
+  );
+  return {
+    documents: notes.map(({ id, project, note }) => ({
+      id,
+      input: { content: note, kind: 'note', projectId: project },
+    })),
+    queries: notes.map(({ id, project, question }) => ({ text: question, project, relevant: [id] })),
+  };
+}
+
 const published: Record<string, (folder: string) => Collection> = { cranfield, qmsum };
-const collections: typeof published = { ...published, cjk: ours('cjk'), code: ours('code') };
+const collections: typeof published = { ...published, cjk: ours('cjk'), code: ours('code'), paraphrases };
 
 export function readCollection(name: string, folder = ''): Collection {
   const collection = Object.hasOwn(collections, name) ? collections[name] : undefined;

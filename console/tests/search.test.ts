@@ -35,8 +35,10 @@ describeInBrowser('the page of searches', () => {
     expect(problems).toEqual([]);
   });
 
-  it('says what it left out and why, and shows it when asked', async () => {
-    const { page } = await own.visit({ as: 'C', path: ask });
+  it('shows what is nearest where nothing matched well, says what it left out and why, and shows it when asked', async () => {
+    const { page } = await own.visit({ as: 'C', path: '/search?q=boundary+layer+of+a+hypersonic+wing' });
+    await page.getByText('Nothing matched well; nearest:').waitFor();
+    await page.locator('.nearest a').filter({ hasText: 'Pancakes' }).waitFor();
     await page.getByText(/left out: relevance below/).waitFor();
     await page.getByRole('button', { name: 'Show them' }).click();
     await page.locator('.hit').filter({ hasText: 'Pancakes' }).waitFor();

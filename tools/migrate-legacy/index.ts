@@ -153,8 +153,8 @@ async function run(
   if (apply && model) {
     // The indexes are built after the vectors are imported, which takes a fraction of the time.
     await target(
-      `insert into public.embedding_models (model, dimensions, relevance_midpoint, relevance_slope)
-       select $1, $2, r.midpoint, r.slope from embeddings.default_relevance($1) r on conflict (model) do nothing`,
+      `insert into public.embedding_models (model, dimensions, relevance_midpoint, relevance_slope, relevance_word_slope)
+       select $1, $2, r.midpoint, r.slope, r.word_slope from embeddings.default_relevance($1) r on conflict (model) do nothing`,
       [model.name, model.dimensions],
     );
   }

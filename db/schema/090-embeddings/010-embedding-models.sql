@@ -17,9 +17,11 @@ create table public.embedding_models (
   state_since timestamptz,
   relevance_midpoint real not null,
   relevance_slope real not null,
+  relevance_word_slope real not null default 2,
   constraint embedding_model_plain check (embeddings.is_model_name(model)),
   constraint embedding_dimensions_fit check (dimensions between 1 and embeddings.max_dimensions()),
-  constraint embedding_relevance_rises check (relevance_midpoint between -1 and 1 and relevance_slope > 0),
+  constraint embedding_relevance_rises check (
+    relevance_midpoint between -1 and 1 and relevance_slope > 0 and relevance_word_slope >= 0),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
   -- The constraint is deferred so that the switch can be one update of two rows.
@@ -35,9 +37,11 @@ call identity.describe('public.embedding_models', 'Embedding models whose vector
   state: serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can
     serve later; leaving: the vectors of this model are being deleted; null: none of these.
   state_since: Time when the model entered its state.
-  relevance_midpoint: The cosine similarity of a query and a memory that means a relevance of 0.5.
-  relevance_slope: How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity -
-    relevance_midpoint))).');
+  relevance_midpoint: The cosine similarity of a query and a memory that means a relevance of 0.5, if the memory has a fifth of
+    the words of the query.
+  relevance_slope: How fast relevance rises with similarity, among 500 memories or more: relevance is 1 / (1 +
+    exp(-relevance_slope * (similarity - relevance_midpoint) - relevance_word_slope * (share - 0.2))).
+  relevance_word_slope: How fast relevance rises with the share of the words of the query that the memory has.');
 
 alter table public.embedding_models enable row level security, force row level security;
 

@@ -75,21 +75,21 @@ comment on function embeddings.create_nearest_function is 'Creates the function 
   'embedding type. It has one statement for each index, because the planner must know the index, and PostgreSQL keeps their '
   'plans: planning over dozens of indexes takes a fifth as long as the scan. The statements hold no text of a caller.';
 
-create function embeddings.default_relevance(model text, out midpoint real, out slope real)
+create function embeddings.default_relevance(model text, out midpoint real, out slope real, out word_slope real)
 language sql immutable parallel safe set search_path = ''
 begin atomic
-  select known.midpoint, known.slope
+  select known.midpoint, known.slope, known.word_slope
   from (values
-    -- Learned on judged pairs against pairs of different subjects: Cranfield and QMSum.
-    (1, 'all-MiniLM-L6-v2%', 0.345::real, 45::real),
+    -- Learned on judged questions and questions about other subjects: Cranfield, QMSum, code and paraphrases.
+    (1, 'all-MiniLM-L6-v2%', 0.43::real, 25::real, 5::real),
     -- Not measured: set low, so that they leave out only what hardly any query means.
-    (2, 'text-embedding-3-%', 0.25, 20),
-    (3, 'text-embedding-ada-002%', 0.76, 60),
+    (2, 'text-embedding-3-%', 0.25, 20, 3),
+    (3, 'text-embedding-ada-002%', 0.76, 60, 3),
     -- Of an unknown model only what points away from the query is taken to be irrelevant.
-    (4, '%', 0.15, 6)) as known (place, pattern, midpoint, slope)
+    (4, '%', 0.15, 6, 2)) as known (place, pattern, midpoint, slope, word_slope)
   where default_relevance.model like known.pattern order by known.place limit 1;
 end;
-comment on function embeddings.default_relevance is 'A model''s first map from similarity to relevance: midpoint, slope.';
+comment on function embeddings.default_relevance is 'A model''s first map to relevance: midpoint, slope, word_slope.';
 
 -- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no harm.
 create function public.register_embedding_model(model text, dimensions integer) returns void
@@ -103,8 +103,8 @@ begin
   elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
     perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()));
   end if;
-  insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope)
-  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r
+  insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope, relevance_word_slope)
+  select model, dimensions, r.midpoint, r.slope, r.word_slope from embeddings.default_relevance(model) as r
   on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
   if registered_dimensions <> dimensions then

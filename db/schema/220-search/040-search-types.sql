@@ -43,18 +43,20 @@ call identity.describe('public.memory_hit', 'A memory that a search found, and t
     memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit
     that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.');
 
-create type public.search_result as (hits public.memory_hit[], searched jsonb);
+create type public.search_result as (hits public.memory_hit[], searched jsonb, nearest public.nearest_memory[]);
 call identity.describe('public.search_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken
     for a missing permission.
-  hits: The hits, best first.
+  hits: The hits, best first. None if nothing matched well.
+  nearest: Then up to three memories that are nearest to the query, best first; otherwise empty.
   searched: mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold,
-    min_relevance, left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not asked for),
+    min_relevance, left_out (how many of the k best were left out because of it), vectors (used, unavailable or not asked for),
     candidates (their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.');
 
 create type search.search_request as (started_at timestamptz, caller identity.identity, searched_scopes text[],
   requested_scopes text[], project_id text, branch text, filters jsonb, query text, languages text[], like_packet_id uuid,
   k integer, requested_mode text, mode text, vector extensions.vector, model text, dimensions integer, threshold real,
-  min_relevance real, word_weights double precision[], lexemes text[], relevance_midpoint real, relevance_slope real,
+  min_relevance real, cuts_each boolean, word_weights double precision[], lexemes text[], relevance_midpoint real,
+  relevance_slope real, relevance_word_slope real,
   as_of timestamptz, max_tokens integer, candidates integer, is_explained boolean, settings public.search_settings,
   buckets integer[], current_condition text, current_or_past_condition text, past_condition text, own_row_condition text,
   range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
@@ -67,11 +69,13 @@ call identity.describe('search.search_request', 'A checked search: the arguments
   query: The query, or the most frequent words of the memory like_packet_id.
   languages: The languages in which the words of the query are matched.
   mode: The mode that runs: hybrid becomes lexical without a vector, and recent without a query.
-  min_relevance: Hits that are less relevant are left out.
+  min_relevance: Nothing matched well if no hit is as relevant as that.
+  cuts_each: True if the caller asked for min_relevance, so that each hit that is less relevant is left out.
   lexemes: The words of the query, or the most frequent ones of the memory like_packet_id; null if words were not searched.
   word_weights: How much each of these words tells among the memories that the caller may read.
   relevance_midpoint: From the map of the model, as in embedding_models.
   relevance_slope: From the map of the model, as in embedding_models.
+  relevance_word_slope: From the map of the model, as in embedding_models.
   candidates: Number of candidates that each retriever returns.
   buckets: Buckets of the tenants that are searched: one, or all for an operator.
   current_condition: Conditions on packet_store p, for the memory as it is now.
@@ -100,6 +104,8 @@ create type search.ranked_memories as (ids uuid[], scores real[], chunks integer
 comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';
 
 create type search.ranked_hits as (
-  hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[]);
+  hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[],
+  nearest public.memory_hit[]);
 comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the '
-  'best were left out because they are not relevant, and the words that were searched with their weights.';
+  'best were left out because they are not relevant, and the words that were searched with their weights. nearest: the best of '
+  'those that were left out, where there are no hits.';

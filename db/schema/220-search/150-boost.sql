@@ -4,6 +4,17 @@
 -- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten
 -- times as long as the formula. It is safe because their bodies were parsed when the functions were created.
 
+create function search.enough_words(weights double precision[], memories integer) returns real
+language sql immutable parallel safe
+return (select sum(w.weight) * least(1, 100.0 / nullif(memories, 0)) from unnest(weights) as w (weight))::real;
+comment on function search.enough_words is 'The BM25 score from which on a hybrid search trusts words, among so many memories '
+  '(null: many, and then null): that of all words of the query among 100 or fewer. Among a few memories any word is rare, so '
+  'that what shares one common word with a long question would seem to be a match.';
+
+create function search.trust_in_words(best real, enough real) returns real
+language sql immutable parallel safe return case when best < enough then power(best / enough, 2)::real else 1 end;
+comment on function search.trust_in_words is 'What the words weigh, from 0 to 1, given the best BM25 score of the search.';
+
 create function search.lift_by_context(content real, context real, weight real) returns real language sql immutable parallel safe
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
@@ -55,10 +66,6 @@ create function search.lift_by_thread(score real, best real, weight real) return
 language sql immutable parallel safe return (score + weight * best) / (1 + weight);
 comment on function search.lift_by_thread is 'Score of a memory, given the best score in its thread, which keeps its own.';
 
-create function search.relevance(similarity real, midpoint real, slope real) returns real
-language sql immutable parallel safe return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
-comment on function search.relevance is 'Relevance of a memory with this cosine similarity, by the map of the model.';
-
 create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}') returns tsquery[]
 language sql immutable parallel safe set search_path = ''
 begin atomic
@@ -88,13 +95,6 @@ return (
   from unnest(tests, weights) as w (test, weight));
 comment on function search.word_share is 'The weighed share of the words of a query that a memory has, by its word_tests().';
 
-create function search.relevance_of_words(share real, are_pairs boolean) returns real
-language sql immutable parallel safe return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
-comment on function search.relevance_of_words is 'What the share of words tells about a memory that vectors were compared with: '
-  '0.9 for all words of the query, 0.2 for two thirds of them, and little below. So what has the words of the query is relevant, '
-  'however far it is in meaning. Of pairs of characters the share itself: many pairs are no words, and models may not know their '
-  'scripts.';
-
 create function search.recency(age interval, half_life_days double precision) returns real language sql immutable parallel safe
 return power(0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
 comment on function search.recency is '1 for what happened now, 0.5 after one half-life, 0.25 after two, and so on.';
@@ -109,7 +109,7 @@ return (1 + settings.recency_boost * recency + settings.importance_boost * impor
 comment on function search.boost is 'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a '
   'higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and '
   'never less than 83 %.';
-grant execute on function search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
-  search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
-  search.relevance, search.word_tests, search.word_share, search.relevance_of_words, search.recency, search.max_boost,
-  search.boost to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.enough_words, search.trust_in_words, search.lift_by_context, search.lift_by_chunk,
+  search.named_speakers, search.first_name_patterns, search.plain_name, search.is_named, search.lift_by_speaker,
+  search.lift_by_next, search.lift_by_thread, search.lift_by_path, search.word_tests, search.word_share, search.recency,
+  search.max_boost, search.boost to l9_agent, l9_admin, l9_platform_admin;

@@ -20,10 +20,15 @@ declare
   first_names text[] := search.first_name_patterns(request.query);
   word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
   are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
+  -- Of pairs of characters and of the words of another memory many match nothing.
+  enough_words real := case when not are_pairs and request.like_packet_id is null
+    then search.enough_words(request.word_weights, cardinality(request.ids)) end;
+  of_few real := search.relevance_of_few(cardinality(request.ids));
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   query_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
   answer search.ranked_hits;
+  is_answered boolean;
 begin
   if are_pairs then
     -- A model may not know these scripts, so words weigh at least as much as meaning.
@@ -61,6 +66,7 @@ begin
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
     select c.packet_id, c.bm25, c.context_bm25, c.found_by, c.path,
+      search.trust_in_words(m.best, enough_words) as trust,
       (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
       coalesce(c.content_similarity, n.content_similarity) as content_similarity, n.whole_similarity,
       coalesce(c.reasoning_similarity, n.reasoning_similarity) as reasoning_similarity,
@@ -114,7 +120,8 @@ begin
         when 'graph' then s.bm25
         when 'lexical' then s.lexical_score
         when 'semantic' then s.semantic_score
-        else (settings.lexical_weight * coalesce(s.lexical_score, 0) + settings.semantic_weight * coalesce(s.semantic_score, 0))
+        else (settings.lexical_weight * coalesce(s.lexical_score * s.trust, 0)
+            + settings.semantic_weight * coalesce(s.semantic_score, 0))
           / (settings.lexical_weight + settings.semantic_weight)
       end)::real, s.path) as fused
     from scored s
@@ -191,15 +198,11 @@ begin
     order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc limit request.k
   ), relevant as (
     select b.*, b.envelope ->> 'content' as content,
-      case
-        when request.mode in ('recent', 'graph') then null
-        when b.nearest is null then s.word_share
-        else greatest(
-          search.relevance(
-            search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
-            request.relevance_midpoint, request.relevance_slope),
-          search.relevance_of_words(s.word_share, are_pairs))
-      end as relevance
+      row_number() over (
+        order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc) as place,
+      case when request.mode not in ('recent', 'graph') then search.relevance_of(
+        search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight), s.word_share, are_pairs, of_few,
+        request.relevance_midpoint, request.relevance_slope, request.relevance_word_slope) end as relevance
     from first_k b
     cross join lateral (
       -- The formula of search.word_share(), which would not be inlined.
@@ -212,6 +215,16 @@ begin
       ) u
       cross join unnest(word_tests, request.word_weights) as w (test, weight)
     ) s
+  ), judged as (
+    select r.*,
+      -- What is related to an entity of the query has to do with it.
+      coalesce(r.relevance >= request.min_relevance, true) or r.path is not null as is_relevant
+    from relevant r
+  ), kept as (
+    -- One relevant memory answers the query, and then all are hits, unless the caller asked for relevant ones only.
+    select j.*, case when request.cuts_each then j.is_relevant else bool_or(j.is_relevant) over () end as is_kept,
+      bool_or(j.is_relevant) over () as is_answered
+    from judged j
   )
   select
     array_agg(row(
@@ -234,11 +247,10 @@ begin
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
-    )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored), (select count(*)::integer from relevant r
-      where r.relevance < request.min_relevance and r.path is null)
-  into answer.hits, answer.considered, answer.left_out
-  from relevant b
+    )::public.memory_hit order by b.place), bool_or(b.is_answered),
+    (select count(*)::integer from scored), (select count(*)::integer from kept k where not k.is_kept)
+  into answer.hits, is_answered, answer.considered, answer.left_out
+  from kept b
   left join lateral (
     -- OFFSET keeps the subquery, which is not run for hits without chunks.
     select e.chunk_text, e.metadata from public.memory_embeddings e
@@ -246,9 +258,9 @@ begin
       and e.chunk_index = b.chunk
     offset 0
   ) chunk on true
-  -- What is related to an entity of the query has to do with it.
-  where b.relevance is null or b.relevance >= request.min_relevance or b.path is not null;
-  answer.hits := coalesce(answer.hits, '{}');
+  where b.is_kept or not b.is_answered and b.place <= search.max_nearest();
+  answer.nearest := case when is_answered then '{}' else coalesce(answer.hits, '{}') end;
+  answer.hits := case when is_answered then answer.hits else '{}' end;
   return answer;
 end $$;
 comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '

@@ -50,8 +50,8 @@ begin
     when request.query is null and request.like_packet_id is null then 'recent' else request.requested_mode end;
   if request.mode in ('hybrid', 'semantic') then
     -- Only vectors of the serving model are compared: of a model that arrives or leaves, some are missing.
-    select m.dimensions, m.relevance_midpoint, m.relevance_slope
-    into request.dimensions, request.relevance_midpoint, request.relevance_slope
+    select m.dimensions, m.relevance_midpoint, m.relevance_slope, m.relevance_word_slope
+    into request.dimensions, request.relevance_midpoint, request.relevance_slope, request.relevance_word_slope
     from public.embedding_models m where m.model = request.model and m.state = 'serving';
     if request.vector is null or request.dimensions is null then
       if request.requested_mode = 'semantic'
@@ -134,10 +134,12 @@ begin
   request.is_explained := is_explained;
   request.settings := search.current_search_settings();
   request.languages := search.query_languages(request.settings, language);
-  -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked.
+  -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked: a word that most
+  -- memories have is next to no share of a query.
   request.min_relevance := coalesce(min_relevance, case
     when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance
       else 0 end);
+  request.cuts_each := min_relevance is not null;
   request.buckets := search.searched_buckets(request.caller);
   return request;
 end $$;

@@ -40,6 +40,13 @@ begin
 end $$;
 comment on function search.place_hits is 'Adds the standing to hits (memory_hit or found_memory); successors come first.';
 
+create function search.shown_ids(hits anyarray, nearest public.nearest_memory[]) returns uuid[]
+language plpgsql immutable parallel safe set search_path = '' as $$
+begin
+  return array(select h.packet_id from unnest(hits) as h) || array(select n.packet_id from unnest(nearest) as n);
+end $$;
+comment on function search.shown_ids is 'The memories of which a caller is shown anything: hits, or the nearest instead.';
+
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb) returns uuid
 language plpgsql volatile set search_path = '' as $$
 begin
@@ -67,11 +74,13 @@ create function search.close_search(request search.search_request, ranked search
 language plpgsql volatile set search_path = '' as $$
 declare
   trimmed record := search.fit_hits(search.place_hits(ranked.hits, request.as_of), request.max_tokens);
+  nearest constant public.nearest_memory[] := case when ranked.nearest <> '{}'
+    then search.to_nearest(search.place_hits(ranked.nearest, request.as_of), request.max_tokens) else '{}' end;
   -- For a memory like another, the query is made of that memory's words and is not logged.
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
 begin
-  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode);
+  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode) || search.nearest_notice(nearest);
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
     'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
@@ -84,13 +93,14 @@ begin
       else 'unavailable' end);
 
   -- The audit row and the access log are all that a search writes.
+  result.nearest := nearest;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
-    request, array(select h.packet_id from unnest(trimmed.fitted) as h), query,
+    request, search.shown_ids(trimmed.fitted, nearest), query,
     jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold',
       request.threshold)
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of))));
   return result;
 end $$;
 comment on function search.close_search is 'Ends a search: standing, trimming, searched, audit row and access log.';
-grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search to
-  l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.words_notice, search.place_hits, search.log_hits, search.shown_ids, search.audit_search,
+  search.close_search to l9_agent, l9_admin, l9_platform_admin;

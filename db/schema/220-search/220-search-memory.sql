@@ -22,7 +22,7 @@ begin
     perform set_config('l9.withheld', 'pending', true); -- Until the end of this function.
   end if;
   if search.is_stale(search_memory.query_vector, search_memory.model, search_memory.retry_for) then
-    return row('{}', '{"retry": "model"}')::public.search_result;
+    return row('{}', '{"retry": "model"}', '{}')::public.search_result;
   end if;
   scopes := identity.given_list(scopes);
   kinds := identity.given_list(kinds);

@@ -74,8 +74,8 @@ begin
   if result.searched ? 'retry' then
     return result;
   end if;
-  perform search.audit_preview(started_at, given, array(select h.packet_id from unnest(result.hits) as h),
-    result.searched, preview_search.query, preview_search.project_id);
+  perform search.audit_preview(started_at, given, search.shown_ids(result.hits, result.nearest), result.searched,
+    preview_search.query, preview_search.project_id);
   return result;
 end $$;
 comment on function public.preview_search is 'What search_memory finds if set_search_settings sets weights (its arguments by '

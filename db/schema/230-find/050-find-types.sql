@@ -31,23 +31,26 @@ call identity.describe('public.find_suggestion', 'What to try instead of a call 
   value: The query, kind or branch to try.
   hits: How many memories this finds by words, at most 100, among those that the caller may read.');
 
-create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
+create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb,
+  nearest public.nearest_memory[]);
 call identity.describe('public.find_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken for
     a missing permission.
-  hits: The hits, best first.
+  hits: The hits, best first. None if nothing matched well.
+  nearest: Then up to three memories that are nearest to the query, best first; otherwise empty.
   suggestions: What to try instead, if fewer than three memories were found.
   searched: mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes,
-    projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance of
-    the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations were
-    followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.');
+    projects, filters, k, candidates (their number), left_out (how many of the k best were left out because nothing reached the
+    min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if
+    relations were followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.');
 
 create type find.find_filter as (kinds text[], project_id text, branch text, scopes text[], since timestamptz, until timestamptz,
   "where" jsonb, hides_archived boolean);
 comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';
 
-create type find.candidates as (ids uuid[], scores real[], relevances real[], chunks integer[], paths search.ranked_memories,
-  explanations jsonb[], considered integer, left_out integer, request search.search_request);
+create type find.candidates as (ids uuid[], scores real[], relevances real[], are_relevant boolean[], chunks integer[],
+  paths search.ranked_memories, explanations jsonb[], considered integer, left_out integer, request search.search_request);
 call identity.describe('find.candidates', 'The answer of the retrievers: the best memories, their scores, and the request by then.
   relevances: Relevance by the map of the embedding model; null for what was not compared by vectors.
+  are_relevant: False for what does not reach min_relevance by itself; null on the route fast.
   paths: The memories that state relations of the entities that the query names, with the confidence of the path.
   considered: How many candidates these were chosen from.');

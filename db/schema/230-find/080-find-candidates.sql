@@ -63,9 +63,11 @@ begin
   select array_agg(h.packet_id order by h.place), array_agg(h.score order by h.place),
     -- Without a similarity the relevance is the share of words, which has a weight of its own in the confidence.
     array_agg(case when h.semantic_score is not null then h.relevance end order by h.place),
+    array_agg(h.relevance >= request.min_relevance order by h.place),
     array_agg(h.chunk_index order by h.place), array_agg(h.explanation order by h.place)
-  into answer.ids, answer.scores, answer.relevances, answer.chunks, answer.explanations
-  from (select h.*, row_number() over () as place from unnest(ranked.hits) as h) h;
+  into answer.ids, answer.scores, answer.relevances, answer.are_relevant, answer.chunks, answer.explanations
+  -- There are either hits or, if nothing matched well, the nearest.
+  from (select h.*, row_number() over () as place from unnest(ranked.hits || ranked.nearest) as h) h;
   answer.considered := ranked.considered;
   answer.left_out := ranked.left_out;
   answer.request := request;

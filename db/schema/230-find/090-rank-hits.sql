@@ -8,8 +8,18 @@ return (
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
 comment on function find.lean_fields is 'Fields of a memory for a hit: long texts are cut, long lists and objects left out.';
 
-create type find.ranked as (hits public.found_memory[], left_out integer);
-comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
+create type find.ranked as (hits public.found_memory[], left_out integer, nearest public.found_memory[]);
+comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because nothing matched well. '
+  'nearest: the best of these.';
+
+create function find.to_nearest(found public.found_memory[]) returns public.nearest_memory[]
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  select coalesce(array_agg(row(f.packet_id, f.kind, f.snippet, f.score, f.confidence, f.scope, f.project_id, f.standing)
+    ::public.nearest_memory order by place), '{}')
+  from generate_subscripts(found, 1) as place cross join lateral (select (found[place]).*) as f;
+end;
+comment on function find.to_nearest is 'What is shown of memories that did not match well; their relevance is the confidence.';
 
 -- One statement: measure each candidate, let quoted phrases decide, score, take the k best, and only for these make
 -- snippets and fields.
@@ -25,6 +35,7 @@ declare
   own_org constant uuid := (request.caller).org_id;
   phrases constant text[] := find.quoted_phrases(request.query);
   pattern constant text := search.passage_pattern(request.query, request.languages);
+  is_answered boolean;
   answer find.ranked;
 begin
   with asked as materialized (
@@ -32,9 +43,9 @@ begin
     select w.test, w.weight
     from unnest(search.word_tests(request.lexemes, request.query, request.languages), request.word_weights) as w (test, weight)
   ), pool as materialized (
-    select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
-    from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
-      as h (packet_id, score, relevance, chunk_index, explanation)
+    select h.packet_id, h.score, h.relevance, h.is_relevant, h.chunk_index, h.explanation, g.score as path
+    from unnest(found.ids, found.scores, found.relevances, found.are_relevant, found.chunks, found.explanations)
+      as h (packet_id, score, relevance, is_relevant, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
@@ -69,13 +80,20 @@ begin
     select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
   ), ahead as materialized (
     select array(select m.match from matched m order by m.match desc limit 2) as matches
-  ), best as (
+  ), judged as (
+    -- By words alone, what has enough of them is relevant; fuse() has decided it for the other routes.
     select m.*, m.match - case when m.match < l.matches[1] then l.matches[1] else coalesce(l.matches[2], m.match) end as lead,
-      find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+      find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as own_total,
+      m.path is not null or coalesce(m.is_relevant, route <> 'fast' or m.word_share >= request.min_relevance) as fits
     from matched m cross join ahead l
-    -- The other routes have left out what is not relevant.
-    where route <> 'fast' or m.word_share >= request.min_relevance
-    order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc limit k
+  ), best as (
+    -- What is hardly relevant comes last, however new or near it is.
+    select j.*, case when j.fits then j.own_total
+        else least(j.own_total, min(j.own_total) filter (where j.fits) over ()) end as total
+    from (select m.*, bool_or(m.fits) over () as is_answered from judged m) j
+    -- What was asked for by its words is not filled up with what has few of them.
+    where route <> 'fast' or j.fits or j.is_answered is not true
+    order by j.fits desc, total desc, j.score desc, j."timestamp" desc, j.packet_id desc limit k
   ), shown as materialized (
     -- Most memories have nothing beside their content.
     select b.*, b.envelope ->> 'content' as content, f.all_fields,
@@ -96,15 +114,21 @@ begin
       'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path, 'lead', s.lead),
       'search', s.explanation) end,
     null
-    )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
-    coalesce(found.left_out, 0) + (select count(*) from measured m where route = 'fast' and m.word_share < request.min_relevance)
-  into answer.hits, answer.left_out
+    )::public.found_memory order by s.fits desc, s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
+    bool_or(s.is_answered),
+    coalesce(found.left_out, 0) + (select count(*) from judged j where route = 'fast' and not j.fits)
+  into answer.hits, is_answered, answer.left_out
   from shown s
   left join public.memory_embeddings chunk on s.chunk_index > 0 and chunk.packet_id = s.packet_id
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index;
+  answer.nearest := '{}';
+  if not is_answered then
+    answer.nearest := answer.hits[:search.max_nearest()];
+    answer.hits := '{}';
+  end if;
   return answer;
 end $$;
 comment on function find.rank_hits is 'The k candidates with the highest find.score(), with snippets and what is shown of them. '
   'Citations count the agents other than its writer that cite it, among the first 1000 memories and facts that the caller may '
   'read.';
-grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.lean_fields, find.to_nearest, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;

@@ -7,6 +7,8 @@ declare
   request constant search.search_request := found.request;
   trimmed record := find.fit_hits(search.place_hits(ranked.hits), request.max_tokens);
   route_used constant text := array_to_string(routes, ', then ');
+  nearest constant public.nearest_memory[] := case when ranked.nearest <> '{}'
+    then search.fit_nearest(find.to_nearest(search.place_hits(ranked.nearest)), request.max_tokens) else '{}' end;
   result public.find_result;
 begin
   result.searched := jsonb_build_object(
@@ -19,10 +21,12 @@ begin
       when request.requested_mode = 'hybrid' and request.query is not null then 'unavailable'
       else 'not asked for' end,
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut,
-    'notice', nullif(array_to_string(request.notices || search.words_notice(request.lexemes, request.mode), ' '), ''));
+    'notice', nullif(array_to_string(
+      request.notices || search.words_notice(request.lexemes, request.mode) || search.nearest_notice(nearest), ' '), ''));
   result.suggestions := suggestions;
+  result.nearest := nearest;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
-    request, array(select h.packet_id from unnest(trimmed.fitted) as h), request.query,
+    request, search.shown_ids(trimmed.fitted, nearest), request.query,
     jsonb_build_object('mode', mode, 'route_used', route_used, 'k', k)));
   return result;
 end $$;

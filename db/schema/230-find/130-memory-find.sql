@@ -14,7 +14,7 @@ declare
     identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch),
     identity.given_list(scopes), since, until, "where", include_archived is not true);
   waits_for_vector constant boolean := query_vector is null and coalesce('vector' = any (retry_for), false);
-  needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}');
+  needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}', '{}');
   route text;
   routes text[];
   request search.search_request;
@@ -28,7 +28,7 @@ begin
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep');
   end if;
   if search.is_stale(memory_find.query_vector, memory_find.model, memory_find.retry_for) then
-    return row('{}', '{}', '{"retry": "model"}')::public.find_result;
+    return row('{}', '{}', '{"retry": "model"}', '{}')::public.find_result;
   end if;
   route := find.choose_route(query, mode);
   request := find.open_find(query, k, route, filter, query_vector, model, max_tokens, explain);

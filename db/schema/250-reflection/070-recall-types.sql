@@ -27,10 +27,11 @@ call identity.describe('public.recalled_lesson', 'A reflection that recall_lesso
   score: The score from 0 to 1: as in search_memory(), raised by priority and confidence.
   relevance: How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.');
 
-create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
+create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb, nearest public.nearest_memory[]);
 call identity.describe('public.recall_result', 'Lessons, best first, and a description of the search, so that an empty result
     can''t be mistaken for a missing permission.
-  lessons: The lessons, best first.
+  lessons: The lessons, best first. None if nothing matched well.
+  nearest: Then up to three lessons that are nearest to the query, best first; otherwise empty.
   searched: What was searched: the same object as in the result of search_memory().');
 
 create function reflection.lesson_factor(priority text, confidence double precision) returns real

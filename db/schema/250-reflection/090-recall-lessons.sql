@@ -30,7 +30,7 @@ declare
   result public.recall_result;
 begin
   if search.is_stale(recall_lessons.query_vector, recall_lessons.model, recall_lessons.retry_for) then
-    return row('{}', '{"retry": "model"}')::public.recall_result;
+    return row('{}', '{"retry": "model"}', '{}')::public.recall_result;
   end if;
   types := identity.given_list(types);
   tags := identity.given_list(tags);
@@ -72,6 +72,7 @@ begin
   ranked.left_out := least(ranked.left_out, k - cardinality(ranked.hits));
   closed := search.close_search(request, ranked);
   result.searched := closed.searched;
+  result.nearest := closed.nearest;
   result.lessons := reflection.to_lessons(closed.hits);
   return result;
 end $$;

@@ -22,8 +22,16 @@ export interface Hit {
   explanation: any;
 }
 
+export interface Nearest {
+  packet_id: string;
+  snippet: string;
+  score: number;
+  relevance: number | null;
+}
+
 export interface Answer {
   hits: Hit[];
+  nearest: Nearest[];
   // biome-ignore lint/suspicious/noExplicitAny: its fields differ by request, and tests name those they expect
   searched: any;
 }

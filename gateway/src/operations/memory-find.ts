@@ -16,6 +16,7 @@ import {
   where,
 } from './fields.ts';
 import { graphqlTypes, memoryRelation } from './graphql-types.ts';
+import { linesOf, nearest, type StoredNearest, withNearest } from './nearest.ts';
 import { call, defineOperation, type EmbeddedText, retryOf } from './operation.ts';
 import { recalled } from './recalled.ts';
 import { type AsStored, label, standing, withStanding } from './standing.ts';
@@ -90,6 +91,7 @@ interface Found {
   hits: AsStored<z.output<typeof hit>>[];
   suggestions: z.output<typeof suggestion>[];
   searched: z.output<typeof searched>;
+  nearest: StoredNearest;
 }
 
 export const memoryFind = defineOperation({
@@ -126,7 +128,7 @@ export const memoryFind = defineOperation({
     explain: z.boolean().default(false),
   }),
   output: z
-    .object({ hits: z.array(hit), suggestions: z.array(suggestion), searched })
+    .object({ hits: z.array(hit), nearest, suggestions: z.array(suggestion), searched })
     .register(graphqlTypes, { name: 'MemoryFindResult' }),
   isReadOnly: true,
   inferredProject: () => 'narrows',
@@ -140,7 +142,7 @@ export const memoryFind = defineOperation({
   run: async (client, input, prepared, retries) => {
     const { hits, ...others } = await call<Found>(
       client,
-      'to_jsonb(r.hits) as hits, to_jsonb(r.suggestions) as suggestions, r.searched',
+      'to_jsonb(r.hits) as hits, to_jsonb(r.suggestions) as suggestions, r.searched, to_jsonb(r.nearest) as nearest',
       'memory_find',
       {
         ...input,
@@ -149,19 +151,21 @@ export const memoryFind = defineOperation({
         retry_for: prepared ? retries.filter((reason) => reason !== 'vector') : retries,
       },
     );
-    return { hits: hits.map(withStanding), ...others };
+    return { hits: hits.map(withStanding), ...withNearest(others) };
   },
-  recalls: ({ hits, suggestions }) => hits.length + suggestions.length > 0,
-  summarize: ({ hits, suggestions, searched }, reader) => {
+  recalls: ({ hits, nearest, suggestions }) => hits.length + nearest.length + suggestions.length > 0,
+  summarize: ({ hits, nearest, suggestions, searched }, reader) => {
     const where = `searched ${searched.scopes.join(', ') || 'no scope'} (${searched.route_used})`;
     const notices = [
       searched.notice,
-      searched.left_out > 0 ? `${counted(searched.left_out, 'result')} left out as hardly relevant.` : null,
+      searched.left_out > 0 && nearest.length === 0
+        ? `${counted(searched.left_out, 'result')} left out as hardly relevant.`
+        : null,
       searched.cut ? 'Cut to fit max_tokens.' : null,
       ...suggestions.map(suggest),
     ];
     const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
-    if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
+    if (hits.length === 0) return `Nothing found: ${where}.${notice}${linesOf(nearest, reader)}`;
     const lines = hits.map(
       ({ packet_id, kind, title, confidence, snippet, ...hit }, index) =>
         `${index + 1}. ${label(packet_id, hit, reader)} ${kind}${confidence === null ? '' : ` ${confidence.toFixed(2)}`}: ${recalled(oneLine(title ?? snippet))}`,

@@ -32,6 +32,6 @@ export const previewSearch = defineOperation({
       ...vectorParameters('query_vector', embedded),
       retry_for: retries,
     }),
-  recalls: ({ hits }) => hits.length > 0,
+  recalls: ({ hits, nearest }) => hits.length + nearest.length > 0,
   summarize: (answer, reader) => searchMemory.summarize(answer, reader),
 });

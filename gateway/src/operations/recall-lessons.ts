@@ -15,6 +15,7 @@ import {
   vectorParameters,
 } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
+import { linesOf, nearest, type StoredNearest, withNearest } from './nearest.ts';
 import { call, defineOperation, type EmbeddedText, retryOf } from './operation.ts';
 import { recalled } from './recalled.ts';
 import { priority, reflectionFields, reflectionType } from './reflect.ts';
@@ -52,6 +53,7 @@ const lesson = z
 interface Recalled {
   lessons: AsStored<z.output<typeof lesson>>[];
   searched: z.output<typeof searched>;
+  nearest: StoredNearest;
 }
 
 export const recallLessons = defineOperation({
@@ -77,25 +79,25 @@ export const recallLessons = defineOperation({
     max_tokens: maxTokens.nullish().describe('Trim the lessons to about this many tokens.'),
     min_relevance: minRelevance.nullish(),
   }),
-  output: z.object({ lessons: z.array(lesson), searched }).register(graphqlTypes, { name: 'RecallResult' }),
+  output: z.object({ lessons: z.array(lesson), nearest, searched }).register(graphqlTypes, { name: 'RecallResult' }),
   isReadOnly: true,
   inferredProject: () => 'narrows',
   audit: 'SEARCH',
   prepare: async ({ query, project_id }, embedding) => (isBlank(query) ? null : embedding.query(query!, project_id)),
   retry: retryOf,
   run: async (client, input, embedded: EmbeddedText | null, retries) => {
-    const { lessons, searched: covered } = await call<Recalled>(
+    const { lessons, ...others } = await call<Recalled>(
       client,
-      'to_jsonb(r.lessons) as lessons, r.searched',
+      'to_jsonb(r.lessons) as lessons, r.searched, to_jsonb(r.nearest) as nearest',
       'recall_lessons',
       { ...input, ...vectorParameters('query_vector', embedded), retry_for: retries },
     );
-    return { lessons: lessons.map(withStanding), searched: covered };
+    return { lessons: lessons.map(withStanding), ...withNearest(others) };
   },
-  recalls: ({ lessons }) => lessons.length > 0,
-  summarize: ({ lessons, searched: { scopes, notice } }, reader) => {
+  recalls: ({ lessons, nearest }) => lessons.length + nearest.length > 0,
+  summarize: ({ lessons, nearest, searched: { scopes, notice } }, reader) => {
     const where = `searched ${scopes.join(', ') || 'no scope'}.${notice ? ` ${notice}` : ''}`;
-    if (lessons.length === 0) return `No lesson found: ${where}`;
+    if (lessons.length === 0) return `No lesson found: ${where}${linesOf(nearest, reader)}`;
     const lines = lessons.map(
       (one, index) =>
         `${index + 1}. ${one.reflection_type}, ${one.priority}, confidence ${one.confidence.toFixed(2)}: ` +

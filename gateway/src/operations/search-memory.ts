@@ -24,6 +24,7 @@ import {
   where,
 } from './fields.ts';
 import { graphqlTypes, memoryRelation } from './graphql-types.ts';
+import { linesOf, nearest, type StoredNearest, withNearest } from './nearest.ts';
 import { call, defineOperation, type EmbeddedText, retryOf } from './operation.ts';
 import { recalled } from './recalled.ts';
 import { type AsStored, label, standing, withStanding } from './standing.ts';
@@ -73,12 +74,15 @@ const hit = z
 interface Found {
   hits: AsStored<z.output<typeof hit>>[];
   searched: z.output<typeof searched>;
+  nearest: StoredNearest;
 }
 
 /** Calls one of the SQL functions that answer as search_memory does. */
 export async function callForHits(client: pg.ClientBase, name: string, input: Record<string, unknown>) {
-  const { hits, searched } = await call<Found>(client, 'to_jsonb(r.hits) as hits, r.searched', name, input);
-  return { hits: hits.map(withStanding), searched };
+  const { hits, ...others } = withNearest(
+    await call<Found>(client, 'to_jsonb(r.hits) as hits, r.searched, to_jsonb(r.nearest) as nearest', name, input),
+  );
+  return { hits: hits.map(withStanding), ...others };
 }
 
 export const searchMemory = defineOperation({
@@ -134,7 +138,7 @@ export const searchMemory = defineOperation({
     explain: z.boolean().default(false).describe('Explain the score of each result.'),
     max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens; some become previews.'),
   }),
-  output: z.object({ hits: z.array(hit), searched }).register(graphqlTypes, { name: 'MemorySearchResult' }),
+  output: z.object({ hits: z.array(hit), nearest, searched }).register(graphqlTypes, { name: 'MemorySearchResult' }),
   isReadOnly: true,
   inferredProject: () => 'narrows',
   audit: 'SEARCH',
@@ -147,13 +151,13 @@ export const searchMemory = defineOperation({
       ...vectorParameters('query_vector', embedded),
       retry_for: retries,
     }),
-  recalls: ({ hits }) => hits.length > 0,
-  summarize: ({ hits, searched }, reader) => {
+  recalls: ({ hits, nearest }) => hits.length + nearest.length > 0,
+  summarize: ({ hits, nearest, searched }, reader) => {
     const where = `searched ${searched.scopes.join(', ') || 'no scope'} by ${searched.mode}`;
     const { previews = 0, left_out = 0 } = (searched.cut ?? {}) as { previews?: number; left_out?: number };
     const notices = [
       searched.notice,
-      searched.left_out > 0
+      searched.left_out > 0 && nearest.length === 0
         ? `${counted(searched.left_out, 'result')} left out as hardly relevant (min_relevance ${searched.min_relevance}).`
         : null,
       previews + left_out > 0
@@ -161,7 +165,7 @@ export const searchMemory = defineOperation({
         : null,
     ];
     const notice = notices.map((one) => (one ? ` ${one}` : '')).join('');
-    if (hits.length === 0) return `Nothing found: ${where}.${notice}`;
+    if (hits.length === 0) return `Nothing found: ${where}.${notice}${linesOf(nearest, reader)}`;
     const lines = hits.map(
       (hit, index) => `${index + 1}. ${label(hit.packet_id, hit, reader)} ${recalled(oneLine(hit.snippet))}`,
     );

@@ -17,6 +17,7 @@ export const searchQuery = graphql(`
         memory { packetId title content kind scope projectId tags envelope metadata textCreator estimatedImportance updatedAt
           reviewState reviewReason reviewedBy reviewedAt }
       }
+      nearest { packetId snippet relevance }
       searched { mode requestedMode scopes projects candidates leftOut minRelevance notice asOf vectors entities }
     }
   }

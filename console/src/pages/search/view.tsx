@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 import { Button } from '../../components/button.tsx';
 import { icons } from '../../components/icon.tsx';
 import { PageView } from '../../components/page-view.tsx';
@@ -11,6 +12,7 @@ import { NewMemory } from '../../memory/new-memory.tsx';
 import { Filters } from './filters.tsx';
 import { HitCard } from './hit-card.tsx';
 import { MOST, type Result, type Searched, STEP, searchQuery, variablesOf } from './query.ts';
+import { Snippet } from './snippet.tsx';
 import './search.css';
 
 export default function SearchView() {
@@ -79,7 +81,7 @@ function SearchField({ address, isBusy }: { address: Address; isBusy: boolean })
 }
 
 function Hits({
-  result: { hits, searched },
+  result: { hits, nearest, searched },
   address,
   onChanged,
 }: {
@@ -91,11 +93,13 @@ function Hits({
   return (
     <>
       <Summary searched={searched} count={hits.length} address={address} />
-      {hits.length === 0 ? (
+      {hits.length + nearest.length === 0 ? (
         <Empty title="Nothing has to do with it">
           {searched.candidates} memories that you can read were considered. Ask in other words, loosen the filters, or
           show what is hardly relevant.
         </Empty>
+      ) : hits.length === 0 ? (
+        <Nearest nearest={nearest} />
       ) : (
         <ol class="hits">
           {hits.map((hit) => (
@@ -111,6 +115,24 @@ function Hits({
         </p>
       )}
     </>
+  );
+}
+
+/** Nothing matched well, but something of this may be what was meant. */
+function Nearest({ nearest }: Pick<Result, 'nearest'>) {
+  return (
+    <section class="nearest" aria-label="Nearest memories">
+      <p>Nothing matched well; nearest:</p>
+      <ul>
+        {nearest.map(({ packetId, snippet }) => (
+          <li key={packetId}>
+            <Link href={`/memories/${packetId}`}>
+              <Snippet text={snippet} />
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -76,6 +76,13 @@ const byMeaning: Record<string, Probe> = {
     call('public.search_memory', { query, k, explain: true, ...meaning(query), ...filters }),
   'search by meaning': ({ query, k }) =>
     call('public.search_memory', { query, k, mode: 'semantic', explain: true, ...meaning(query) }),
+  // Nothing that any reader can read is about this, so that the nearest are shown.
+  'search that nothing answers': ({ query, k, filters }) =>
+    call('public.search_memory', { query: `${UNSEEN} quixotic ${query}`, k, ...meaning('quixotic'), ...filters }),
+  'find that nothing answers': ({ query, k }) =>
+    call('public.memory_find', { query: `${UNSEEN} quixotic ${query}`, k, ...meaning('quixotic') }),
+  'lessons that nothing answers': ({ k }) =>
+    call('public.recall_lessons', { query: `${UNSEEN} quixotic zeppelins`, k, ...meaning('quixotic') }),
   'search within a distance': ({ query, k }) =>
     call('public.search_memory', { query, k, threshold: 0.3, explain: true, ...meaning(query) }),
   'search like a memory': ({ memory, k }) => call('public.search_memory', { packet_id: memory.id, k, explain: true }),
