@@ -12,6 +12,9 @@ export { ConfigError };
 export const LOCAL_MODEL = 'all-MiniLM-L6-v2-int8';
 export const LOCAL_DIMENSIONS = 384;
 
+/** What runs the bundled model: WebAssembly, or the library of the optional package onnxruntime-node. */
+export type Runtime = 'wasm' | 'native';
+
 /** As the environment says it. The list of providers makes an EmbeddingConfig of it. */
 export interface EmbeddingSettings {
   /** Null: the default of the provider that is configured. */
@@ -20,6 +23,8 @@ export interface EmbeddingSettings {
   apiKey: string | null;
   baseUrl: string | null;
   timeoutMs: number;
+  /** The runtime that L9_EMBEDDER asks for. */
+  runtime?: Runtime | null;
   /** After how long without a call the bundled model is let go; 0: never. */
   idleMs?: number;
 }
@@ -61,6 +66,7 @@ const embeddingSettings = (settings: z.infer<typeof environment>): EmbeddingSett
   apiKey: settings.OPENAI_API_KEY ?? null,
   baseUrl: settings.OPENAI_BASE_URL ?? null,
   timeoutMs: settings.EMBEDDING_TIMEOUT_MS,
+  runtime: settings.L9_EMBEDDER ?? null,
   idleMs: settings.IDLE_SECONDS * 1_000,
 });
 

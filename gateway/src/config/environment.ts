@@ -138,6 +138,7 @@ export const environment = z.object({
   ARCHIVE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(30_000),
   OPENAI_API_KEY: headerKey.optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
+  L9_EMBEDDER: z.enum(['wasm', 'native']).optional(),
   EMBEDDING_MODEL: z.string().optional(),
   EMBEDDING_DIMENSIONS: z.coerce.number().int().min(1).max(1536).default(1536),
   EMBEDDING_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(15_000),

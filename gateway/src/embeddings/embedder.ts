@@ -1,4 +1,5 @@
 import { toSql } from 'pgvector/pg';
+import type { Runtime } from '../config/config.ts';
 
 /** The width of every vector column. Shorter vectors are padded with zeros, which leaves cosine as it is. */
 export const STORED_DIMENSIONS = 1536;
@@ -32,6 +33,8 @@ export interface Embedder {
   chunk(text: string): Promise<Chunk[]>;
   /** Rejects if it can't embed. Without it, a text is embedded to find out. */
   isReady?(): Promise<void>;
+  /** What runs the bundled model in this process; null while it is not loaded. Other models run elsewhere. */
+  runtime?(): Runtime | null;
   close(): Promise<void>;
 }
 

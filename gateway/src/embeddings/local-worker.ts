@@ -3,9 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { InferenceSession, Tensor } from 'onnxruntime-web';
+import type { Runtime } from '../config/config.ts';
+import { FLOAT_MODEL, withFloatSums } from './bundled.ts';
 import { chunkSteps } from './chunk.ts';
 import { type Chunk, normalised } from './embedder.ts';
-import type { WorkerAnswer, WorkerOptions, WorkerRequest } from './text-worker.ts';
+import { difference, KNOWN_TEXT, knownVector, TOLERANCE } from './known-text.ts';
+import type { Inference, WorkerAnswer, WorkerOptions, WorkerRequest } from './text-worker.ts';
 import { loadTokens } from './tokens.ts';
 
 interface Engine {
@@ -26,7 +29,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 
 const { modelDir, inference } = JSON.parse(process.argv[2]!) as WorkerOptions;
 const tokens = await loadTokens(modelDir);
-const embedOne = inference ? await loadModel() : null;
+const notes: string[] = [];
+const loaded = inference ? await loadModel(inference) : null;
 
 type EmbedRequest = WorkerRequest & { kind: 'embed' };
 type ChunkRequest = WorkerRequest & { kind: 'chunk' };
@@ -42,7 +46,7 @@ process.on('message', (request: WorkerRequest) => {
   else chunkings.push({ id: request.id, steps: stepsOf(request) });
   if (!working) void work();
 });
-answer({ kind: 'ready' });
+answer({ kind: 'ready', runtime: loaded?.runtime ?? null, notes });
 
 /** Takes turns between embedding and dividing, because a text of a megabyte takes seconds to divide. */
 async function work(): Promise<void> {
@@ -60,7 +64,7 @@ async function work(): Promise<void> {
 async function embed({ id, texts }: EmbedRequest): Promise<void> {
   try {
     const vectors: number[][] = [];
-    for (const text of texts) vectors.push(await embedOne!(text));
+    for (const text of texts) vectors.push(await loaded!.embedOne(text));
     answer({ kind: 'vectors', id, vectors });
   } catch (error) {
     // An engine that failed may remain broken, so the process ends and a new one is started.
@@ -97,15 +101,46 @@ function answer(message: WorkerAnswer, onSent: () => void = () => {}): void {
   process.send!(message, onSent);
 }
 
+/** The model on the first runtime that can be loaded and makes its vectors. */
+async function loadModel({ model, runtimes, nativePackage }: Inference) {
+  for (const runtime of runtimes) {
+    const isLast = runtime === runtimes.at(-1);
+    try {
+      const embedOne = await openModel(model, await loadEngine(runtime, nativePackage));
+      const apart = difference(await embedOne(KNOWN_TEXT), await knownVector(modelDir, model));
+      if (apart <= TOLERANCE) return { runtime, embedOne };
+      throw new Error(
+        `on this machine the runtime ${runtime} makes other vectors than those of ${model} (a known text differs by ${apart.toFixed(4)}), which must not be mixed`,
+      );
+    } catch (error) {
+      const reason = error instanceof Error ? error.message.split('\n')[0] : 'unknown error';
+      if (isLast) throw error;
+      // A package that was never installed is nothing to report.
+      if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND')
+        notes.push(`the bundled model does not run on ${runtime}: ${reason}`);
+    }
+  }
+  throw new Error(`no runtime for ${model}`);
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
 /**
  * Each run embeds one text. Activations are quantised by the largest of a run, so in a batch a vector would depend on the
  * other texts; and on one thread a batch is no faster.
  */
-async function loadModel(): Promise<(text: string) => Promise<number[]>> {
-  const { InferenceSession, Tensor } = await loadEngine();
-  const model = await readFile(join(modelDir, 'model_int8.onnx'));
+async function openModel(
+  model: string,
+  { InferenceSession, Tensor }: Engine,
+): Promise<(text: string) => Promise<number[]>> {
+  const file = await readFile(join(modelDir, 'model_int8.onnx'));
   // One thread leaves the other cores to the database.
-  const session = await InferenceSession.create(model, { intraOpNumThreads: 1, logSeverityLevel: 3 });
+  const session = await InferenceSession.create(model === FLOAT_MODEL ? withFloatSums(file) : file, {
+    intraOpNumThreads: 1,
+    logSeverityLevel: 3,
+  });
 
   return async (text) => {
     const ids = tokens.encode(text, MAX_TOKENS);
@@ -122,16 +157,14 @@ async function loadModel(): Promise<(text: string) => Promise<number[]>> {
   };
 }
 
-/** The native engine is faster, but its installation downloads a file, so it is used only if it is installed. */
-async function loadEngine(): Promise<Engine> {
-  const native = 'onnxruntime-node';
-  try {
-    return (await import(native)) as Engine;
-  } catch {
-    const web = await import('onnxruntime-web');
-    web.env.wasm.numThreads = 1;
-    return web;
+async function loadEngine(runtime: Runtime, nativePackage: string): Promise<Engine> {
+  if (runtime === 'native') {
+    const native = (await import(nativePackage)) as Engine & { default: Engine };
+    return native.default;
   }
+  const web = await import('onnxruntime-web');
+  web.env.wasm.numThreads = 1;
+  return web;
 }
 
 /** A run of one text has no padding, so the mean is over all tokens. */

@@ -101,6 +101,8 @@ export async function openModels(database: Database, config: EmbeddingConfig, co
         () => false,
       );
     },
+    /** What runs the serving model in a process of this machine; null while none does. */
+    servingRuntime: () => embedders.get(servingModel())?.original.runtime?.() ?? null,
     /** Reads again which models are in use. */
     refresh,
     /** Calls back when the models in use have changed. */

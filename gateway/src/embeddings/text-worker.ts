@@ -2,14 +2,23 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
+import type { Runtime } from '../config/config.ts';
 import type { ChunkLimits } from './chunk.ts';
 import type { Chunk } from './embedder.ts';
 import { EmbedderUnavailable } from './embedder.ts';
 
+export interface Inference {
+  model: string;
+  /** The first that can be loaded runs the model. */
+  runtimes: readonly Runtime[];
+  /** The package of the native runtime. */
+  nativePackage: string;
+}
+
 export interface WorkerOptions {
   modelDir: string;
-  /** True: load the model. False: load only its tokenizer. */
-  inference: boolean;
+  /** Null: load only the tokenizer. */
+  inference: Inference | null;
 }
 
 export type WorkerRequest =
@@ -18,7 +27,7 @@ export type WorkerRequest =
   | { kind: 'chunk'; id: number; text: string; limits: ChunkLimits };
 
 export type WorkerAnswer =
-  | { kind: 'ready' }
+  | { kind: 'ready'; runtime: Runtime | null; notes: string[] }
   | { kind: 'vectors'; id: number; vectors: number[][] }
   | { kind: 'known'; id: number; isKnown: boolean }
   | { kind: 'chunks'; id: number; chunks: Chunk[] }
@@ -34,6 +43,7 @@ interface Running {
   waiting: Map<number, PromiseWithResolvers<WorkerAnswer>>;
   /** The number of pending calls. At zero the process does not keep this one alive. */
   holds: number;
+  runtime: Runtime | null;
 }
 
 export const MODEL_DIR = fileURLToPath(new URL('../../models/all-MiniLM-L6-v2-int8', import.meta.url));
@@ -67,15 +77,16 @@ export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs 
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    const self: Running = { worker, loaded: Promise.withResolvers(), waiting: new Map(), holds: 0 };
+    const self: Running = { worker, loaded: Promise.withResolvers(), waiting: new Map(), holds: 0, runtime: null };
     self.loaded.promise.catch(() => {}); // callers of ready() get the error; without one it must not end the process
     worker.on('message', (message: WorkerAnswer) => {
       if (message.kind === 'broken') return stop(self, `the embedding process failed: ${message.reason}`);
       if (message.kind !== 'ready') return settle(self, message);
-      logger.debug(
-        { ms: Math.round(performance.now() - began), inference: options.inference },
-        'embedding process ready',
-      );
+      self.runtime = message.runtime;
+      for (const note of message.notes) logger.warn(note);
+      const { model = null } = options.inference ?? {};
+      const loadedIn = { ms: Math.round(performance.now() - began), model, runtime: message.runtime };
+      logger[model ? 'info' : 'debug'](loadedIn, 'embedding process ready');
       self.loaded.resolve();
     });
     // These errors quote no text: they come from loading, or the process has reduced them to a name.
@@ -190,6 +201,9 @@ export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs 
 
     /** Whether the process was ended because nothing was asked of it for a while. The next call starts another. */
     isResting: () => isResting,
+
+    /** What runs the model in the current process; null until it is loaded. */
+    runtime: () => running?.runtime ?? null,
 
     /** The current process, for tests that kill it. */
     process: () => running?.worker ?? null,

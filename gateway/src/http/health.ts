@@ -17,7 +17,7 @@ interface HealthOptions {
   /** Tells this server apart from another on the same port. */
   instance: string;
   database: Database;
-  models: Pick<Models, 'servingModel'>;
+  models: Pick<Models, 'servingModel' | 'servingRuntime'>;
   isEmbedderReady(): Promise<boolean>;
   logger: Logger;
   /** Whether the gateway is about to close, so that it should get no new requests. */
@@ -53,6 +53,12 @@ export function mountHealth(
     return read.answer;
   };
 
+  const details = () => {
+    const runtime = models.servingRuntime();
+    const running = runtime ? { embedding_runtime: runtime } : {};
+    return { engine: database.engine, embedding_model: models.servingModel(), ...running };
+  };
+
   app.get('/health', async (request, response) => {
     const processDetails = { version, pid: process.pid, uptime_seconds: Math.round(process.uptime()) };
     response.json({ status: 'ok', instance, ...((await isMonitor(request)) ? processDetails : {}) });
@@ -85,7 +91,7 @@ export function mountHealth(
       status: isReady ? (isEmbedding ? 'ready' : 'degraded') : 'unavailable',
       ...checks,
       ...(warnings.length > 0 ? { warnings } : {}),
-      ...((await isMonitor(request)) ? { engine: database.engine, embedding_model: models.servingModel() } : {}),
+      ...((await isMonitor(request)) ? details() : {}),
     });
   });
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import { LOCAL_DIMENSIONS, LOCAL_MODEL } from '../../config/config.ts';
+import { ConfigError, LOCAL_DIMENSIONS, LOCAL_MODEL, type Runtime } from '../../config/config.ts';
+import { bundledModel, FLOAT_MODEL, isBundled, isNativeInstalled, NATIVE_PACKAGE, runtimesOf } from '../bundled.ts';
 import type { Embedder } from '../embedder.ts';
 import type { EmbeddingProvider } from '../provider.ts';
 import type { TextWorker } from '../text-worker.ts';
@@ -17,33 +18,60 @@ export interface LocalEmbedder extends Embedder {
   process: TextWorker['process'];
 }
 
-/** The bundled model, which runs in a process beside the gateway. */
+interface LocalOptions {
+  model?: string;
+  /** The runtime that is asked for; null: the fastest that makes the model's vectors. */
+  runtime?: Runtime | null;
+  nativePackage?: string;
+  modelDir?: string;
+  idleMs?: number | undefined;
+}
+
+/** The bundled models, one of which runs in a process beside the gateway. */
 export const localProvider: EmbeddingProvider = {
   name: 'local',
   variables: [],
-  configured: () => ({ model: LOCAL_MODEL, dimensions: LOCAL_DIMENSIONS }),
-  canServe: (model) => model === LOCAL_MODEL,
+  configured: ({ runtime }) => ({ model: bundledModel(runtime), dimensions: LOCAL_DIMENSIONS }),
+  canServe: isBundled,
   dimensionsOf: () => LOCAL_DIMENSIONS,
   // It has one thread. A text of the backlog takes as long as several queries, so with a rest most queries wait for no such text.
   capacity: { calls: 1, backlogCalls: 1, textsPerCall: 1, restFactor: 4 },
-  open({ model, dimensions, idleMs }, logger) {
+  open({ model, dimensions, runtime = null, idleMs }, logger) {
     // Under another name its vectors would be stored as those of another model.
-    if (model !== LOCAL_MODEL || dimensions !== LOCAL_DIMENSIONS) {
+    if (!isBundled(model) || dimensions !== LOCAL_DIMENSIONS) {
       throw new RangeError(
-        `the bundled model is EMBEDDING_MODEL=${LOCAL_MODEL} with ${LOCAL_DIMENSIONS} dimensions, ` +
+        `the bundled models are EMBEDDING_MODEL=${LOCAL_MODEL} and ${FLOAT_MODEL} with ${LOCAL_DIMENSIONS} dimensions, ` +
           `not ${model} with ${dimensions}; other models need another provider`,
       );
     }
-    return localEmbedder(logger, { idleMs });
+    return localEmbedder(logger, { model, runtime, idleMs });
   },
 };
 
 /** Starts loading the model, without waiting for it. */
-export function localEmbedder(logger: Logger, { modelDir = MODEL_DIR, idleMs = 0 } = {}): LocalEmbedder {
-  const worker = createTextWorker({ modelDir, inference: true }, logger, idleMs);
+export function localEmbedder(logger: Logger, options: LocalOptions = {}): LocalEmbedder {
+  const {
+    model = LOCAL_MODEL,
+    runtime = null,
+    nativePackage = NATIVE_PACKAGE,
+    modelDir = MODEL_DIR,
+    idleMs = 0,
+  } = options;
+  if (runtime === 'native' && !isNativeInstalled(nativePackage)) {
+    throw new ConfigError(
+      `L9_EMBEDDER=native: the package ${nativePackage} is not installed: run \`npm install\` without --omit=optional, or set L9_EMBEDDER=wasm`,
+    );
+  }
+  const runtimes = runtimesOf(model, runtime);
+  if (runtime && !runtimes.includes(runtime)) {
+    logger.warn(
+      `L9_EMBEDDER=${runtime}: the vectors of ${model} are made by ${runtimes[0]} only; \`l9-memory reembed --model ${FLOAT_MODEL}\` changes to a model that ${runtime} can run`,
+    );
+  }
+  const worker = createTextWorker({ modelDir, inference: { model, runtimes, nativePackage } }, logger, idleMs);
   worker.warmUp();
   return {
-    model: LOCAL_MODEL,
+    model,
     dimensions: LOCAL_DIMENSIONS,
     embed: worker.embed,
     knows: worker.knows,
@@ -55,6 +83,7 @@ export function localEmbedder(logger: Logger, { modelDir = MODEL_DIR, idleMs = 0
     async isReady() {
       if (!worker.isResting()) await worker.ready();
     },
+    runtime: worker.runtime,
     close: worker.close,
     process: worker.process,
   };

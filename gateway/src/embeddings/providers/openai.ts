@@ -56,7 +56,7 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
   );
   breaker.onBreak(() => logger.warn({ model, retryInMs: halfOpenAfterMs }, 'embedding provider is down'));
   breaker.onReset(() => logger.info({ model }, 'embedding provider is back'));
-  const worker = createTextWorker({ modelDir: MODEL_DIR, inference: false }, logger, idleMs);
+  const worker = createTextWorker({ modelDir: MODEL_DIR, inference: null }, logger, idleMs);
 
   // Other models may refuse the parameter. They get it only after an answer with more dimensions than we store.
   let asksDimensions = /(^|\/)text-embedding-3-/.test(model);
