@@ -118,6 +118,8 @@ begin
   end loop;
 end
 $$;
+-- Only functions of the owner compact the indexes of words.
+grant execute on function pg_catalog.bm25_needs_compaction(regclass), pg_catalog.bm25_compact_step(regclass) to l9_owner;
 
 -- PostgreSQL shows the sessions of other logins only to members of pg_monitor, together with the texts of their statements. These
 -- functions belong to a superuser and tell nothing but times and sizes, so that no role of l9-memory has to be such a member.

@@ -43,6 +43,10 @@ begin
     result.removed := result.removed || forgetting.erase_user(erase_marked.tenant_id, erase_marked.user_id);
   end if;
 
+  -- The index of words still holds the words of what was deleted.
+  perform forgetting.request_rebuild(array(
+    select distinct t.tenant_id from public.memory_tombstones t where t.erasure_id = erase_marked.erasure_id));
+
   result.erasure_id := erase_marked.erasure_id;
   result.memories := result.removed ->> 'memories';
   perform audit.write_audit_of_tenant(t.tenant_id, 'ERASE', 'packet_store', t.packet_id, t.project_id, t.scope,

@@ -15,6 +15,7 @@ import { dropLeavingModels } from './drop-leaving-models.ts';
 import { type EmbeddingJobOptions, embeddingJob } from './embedding-job.ts';
 import { type PeriodicJob, startPeriodic } from './periodic.ts';
 import { keepRunning } from './runner.ts';
+import { tidyWords } from './tidy-words.ts';
 import { makeCheckpoints, upkeep } from './upkeep.ts';
 
 // Memories saved by SQL don't pass through the gateway, so the queue is also checked on a timer.
@@ -72,6 +73,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   const periodicJobs: readonly PeriodicJob[] = [
     ...upkeep,
     dropLeavingModels,
+    tidyWords(isEmbedded),
     ...(isEmbedded ? [makeCheckpoints] : []),
     ...(cleanupIntervalMs > 0 ? [deleteExpired(cleanupIntervalMs)] : []),
     ...otherJobs,
