@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f9922d37ac9ecccacef0ccbd2a477530ee009ebb
+--! Hash: sha1:6f96af294acd025cf40347f193d9f5f840397f25
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8105,7 +8105,7 @@ begin
     -- formula of its own: ranking.walk_words() needs both.
     execute format(
       $sql$create index %I on public.packet_store using bm25 (words.index_text(words))
-        with (text_config = 'simple', k1 = 1.2, b = 0) where %s$sql$,
+        with (text_config = 'simple', k1 = 0.9, b = 0) where %s$sql$,
       name, packets.in_bucket('', bucket));
     -- Statistics of an index expression hold samples of contents, which EXPLAIN estimates would reveal bit by bit.
     execute format('alter index public.%I alter column 1 set statistics 0', name);
@@ -9118,8 +9118,8 @@ comment on function ranking.occurrences is 'How often a word occurs in a text, g
 create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
 returns double precision
 language sql immutable parallel safe
-return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
-comment on function ranking.saturation is 'What a word counts in BM25 (k1 1.2, b .75, or 0 without the ratio) before its weight.';
+return 1.9 * occurrences / (occurrences + case when length_ratio is null then 0.9 else 0.54 + 0.36 * length_ratio end);
+comment on function ranking.saturation is 'What a word counts in BM25 (k1 .9, b .4, or 0 without the ratio) before its weight.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
@@ -10454,12 +10454,14 @@ call identity.describe('public.similar_memory', 'A memory that is a near-duplica
   packet_id: The near-duplicate memory.
   similarity: The similarity, from 0 to 1; 1 means the same words.');
 
-create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
+create type public.save_result as (
+  status text, memory public.packet_store, "similar" public.similar_memory[], notice text);
 call identity.describe('public.save_result', 'The answer of a save: its status, the memory''s row after the save, and
     near-duplicates, most similar first (null if they were not searched for).
   status: inserted, updated or skipped_dedupe.
   memory: The memory''s row after the save.
-  similar: Near-duplicates, most similar first; null if they were not searched for.');
+  similar: Near-duplicates, most similar first; null if they were not searched for.
+  notice: How to save this better another time, or null.');
 --! EndIncluded 100-duplicates/010-save-result.sql
 --! Included 100-duplicates/015-telling-words.sql
 -- The words that change what a text says, by language: compare_used_words() looks up the words that differ between two texts
@@ -13545,6 +13547,19 @@ grant execute on function memories.restate_attestations, memories.find_ended, me
   memories.identity_of, memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown,
   memories.note_answer, memories.with_content to l9_agent, l9_admin;
 --! EndIncluded 130-memories/035-save-draft.sql
+--! Included 130-memories/037-conversation-notice.sql
+-- What the writer of a conversation is told that saves it as notes. save_memory() and memory_store() call conversation_notice().
+create function memories.conversation_notice(draft public.packet_store, content text) returns text
+language sql immutable parallel safe set search_path = ''
+return case
+  when (draft).packet_type = 'note' and (draft).thread_id is not null
+    and packets.speaker_of('message', (draft).metadata, content) is not null
+  then 'This note of a thread looks like something that somebody said. '
+    'Save such texts with kind message, speaker and timestamp: they are found better, and by who said them and when.' end;
+comment on function memories.conversation_notice is 'How a draft is saved better, if it is a note of a thread that names who '
+  'said it, as speaker or as the name that begins its text ("Ann: good morning"). Null otherwise. Nothing is changed by itself.';
+grant execute on function memories.conversation_notice to l9_agent, l9_admin;
+--! EndIncluded 130-memories/037-conversation-notice.sql
 --! Included 130-memories/040-save-memory.sql
 -- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
 -- call it, too.
@@ -13612,6 +13627,7 @@ begin
     answer := memories.answer_of_key(idempotency_key, request_hash);
     if answer.status is not null then
       perform memories.audit_shown(answer);
+      answer.notice := memories.conversation_notice(draft, content);
       return answer;
     end if;
   end if;
@@ -13632,6 +13648,7 @@ begin
       answer."similar" := near; -- Of other kinds, their own rules say which are the same.
     end if;
   end if;
+  answer.notice := memories.conversation_notice(draft, content);
   perform memories.note_answer(answer, rules, ttl);
   if idempotency_key is not null then
     perform memories.remember_answer(idempotency_key, request_hash, answer);
@@ -13785,7 +13802,8 @@ grant execute on function memories.check_list, memories.check_ids, memories.give
 -- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
-  field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
+  field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb,
+  notice text);
 call identity.describe('public.stored_item', 'What became of one item of memory_store: it has a status and a memory, or an error.
   index: The place of the item in the list, from 0.
   status: inserted, updated or skipped_dedupe; null if the item was not stored.
@@ -13801,7 +13819,8 @@ call identity.describe('public.stored_item', 'What became of one item of memory_
   is_unfinished: True if sections of a document are left for another call with the same item.
   updated_at: When the memory was last changed: its version, for a later expected_version.
   current: Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and
-    content.');
+    content.
+  notice: How to save this better another time, or null.');
 
 create function memories.is_fault_of_item(sqlstate text) returns boolean language sql immutable parallel safe set search_path = ''
 -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
@@ -14024,7 +14043,7 @@ begin
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
       select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text,
-        null::text, null::jsonb, false, i.updated_at, null::jsonb
+        null::text, null::jsonb, false, i.updated_at, null::jsonb, null::text
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -14165,7 +14184,9 @@ begin
     where a.sqlstate is not null group by 1, 2, 3, 4) r;
   return query
     select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
-      a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
+      a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end,
+      case when a.status is not null then
+        memories.conversation_notice(drafts[a.index], (drafts[a.index]).envelope ->> 'content') end
     from unnest(answers) as a order by a.index;
 end $$;
 comment on function public.memory_store is 'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the '
@@ -18801,11 +18822,12 @@ create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
   lexical_weight real not null,
   semantic_weight real not null,
-  context_weight real not null,
+  lexical_context_weight real not null,
+  semantic_context_weight real not null,
   uses_chunks boolean not null,
   chunk_weight real not null,
   thread_weight real not null,
-  next_weight real not null,
+  neighbour_weight real not null,
   speaker_boost real not null,
   common_word_share real not null,
   min_relevance real not null,
@@ -18815,9 +18837,10 @@ create table public.search_settings (
   languages text[] not null,
   updated_at timestamptz not null default now(),
   constraint search_weights_from_0_to_1 check (
-    lexical_weight between 0 and 1 and semantic_weight between 0 and 1 and context_weight between 0 and 1
-    and chunk_weight between 0 and 1 and thread_weight between 0 and 1 and next_weight between 0 and 1
-    and speaker_boost between 0 and 1 and common_word_share between 0 and 1 and min_relevance between 0 and 1),
+    lexical_weight between 0 and 1 and semantic_weight between 0 and 1 and lexical_context_weight between 0 and 1
+    and semantic_context_weight between 0 and 1 and chunk_weight between 0 and 1 and thread_weight between 0 and 1
+    and neighbour_weight between 0 and 1 and speaker_boost between 0 and 1 and common_word_share between 0 and 1
+    and min_relevance between 0 and 1),
   constraint search_weights_not_both_0 check (lexical_weight + semantic_weight > 0),
   constraint search_boosts_at_most_a_fifth check (
     recency_boost >= 0 and importance_boost >= 0 and recency_boost + importance_boost <= 0.2001),
@@ -18830,14 +18853,16 @@ call identity.describe('public.search_settings', 'Weights of a tenant''s searche
   tenant_id: The tenant.
   lexical_weight: Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.
   semantic_weight: Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.
-  context_weight: From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this
-    part of the difference.
+  lexical_context_weight: From 0 to 1. If the words match better together with those of its predecessor in the thread, a memory''s
+    score of words is raised by this part of the difference.
+  semantic_context_weight: The same for the score of meaning.
   uses_chunks: True if long memories are also compared chunk by chunk.
   chunk_weight: From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised by
     this part of the difference.
   thread_weight: From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory
     itself.
-  next_weight: From 0 to 1: which part of its own score the next memory in the thread lends to a memory.
+  neighbour_weight: From 0 to 1: which part of its own score each of the first three hits lends to the memories before and after
+    it in its thread.
   speaker_boost: From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by
     half of this part.
   common_word_share: Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left
@@ -18857,16 +18882,18 @@ grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 
 create trigger _500_audit after insert or update on public.search_settings
   for each row execute function administration.tg__audit_identity(
-    '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'chunk_weight', 'thread_weight', 'next_weight',
-    'speaker_boost', 'common_word_share', 'min_relevance', 'recency_boost', 'importance_boost', 'half_life_days', 'languages');
+    '', 'lexical_weight', 'semantic_weight', 'lexical_context_weight', 'semantic_context_weight', 'uses_chunks', 'chunk_weight',
+    'thread_weight', 'neighbour_weight', 'speaker_boost', 'common_word_share', 'min_relevance', 'recency_boost',
+    'importance_boost', 'half_life_days', 'languages');
 
 create function search.default_settings() returns public.search_settings
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   return jsonb_populate_record(null::public.search_settings, '{
-    "lexical_weight": 0.4, "semantic_weight": 0.6, "context_weight": 0.75, "uses_chunks": true, "chunk_weight": 0.5,
-    "thread_weight": 0.5, "next_weight": 0.4, "speaker_boost": 0.6, "common_word_share": 0.4, "min_relevance": 0.2,
-    "recency_boost": 0.04, "importance_boost": 0.15, "half_life_days": {"default": 180}, "languages": ["english"]}');
+    "lexical_weight": 0.35, "semantic_weight": 0.65, "lexical_context_weight": 0.75, "semantic_context_weight": 1,
+    "uses_chunks": true, "chunk_weight": 0.25, "thread_weight": 0.25, "neighbour_weight": 0.2, "speaker_boost": 1,
+    "common_word_share": 0.4, "min_relevance": 0.2, "recency_boost": 0.04, "importance_boost": 0.15,
+    "half_life_days": {"default": 180}, "languages": ["english"]}');
 end $$;
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
 
@@ -18925,8 +18952,8 @@ comment on function search.check_weights is 'Raises L9VAL, naming the field, if 
 create function search.check_search_settings(settings public.search_settings) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
-  perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,context_weight,chunk_weight,thread_weight,'
-    'next_weight,speaker_boost,common_word_share,min_relevance}');
+  perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,lexical_context_weight,'
+    'semantic_context_weight,chunk_weight,thread_weight,neighbour_weight,speaker_boost,common_word_share,min_relevance}');
   if settings.lexical_weight + settings.semantic_weight = 0 then
     perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0');
   elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
@@ -18943,8 +18970,9 @@ comment on function search.check_search_settings is 'Raises L9VAL, naming the fi
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both succeed.
 create function public.set_search_settings(lexical_weight real default null, semantic_weight real default null,
-  context_weight real default null, uses_chunks boolean default null, chunk_weight real default null,
-  thread_weight real default null, next_weight real default null, speaker_boost real default null,
+  lexical_context_weight real default null, semantic_context_weight real default null, uses_chunks boolean default null,
+  chunk_weight real default null,
+  thread_weight real default null, neighbour_weight real default null, speaker_boost real default null,
   common_word_share real default null, min_relevance real default null, recency_boost real default null,
   importance_boost real default null, half_life_days jsonb default null, tenant_id uuid default null,
   languages text[] default null) returns public.search_settings
@@ -18959,9 +18987,10 @@ begin
   select s.* into settings from public.search_settings s where s.tenant_id = admin.target_tenant_id for update;
   settings := jsonb_populate_record(settings, jsonb_strip_nulls(jsonb_build_object(
     'lexical_weight', set_search_settings.lexical_weight, 'semantic_weight', set_search_settings.semantic_weight,
-    'context_weight', set_search_settings.context_weight, 'uses_chunks', set_search_settings.uses_chunks,
+    'lexical_context_weight', set_search_settings.lexical_context_weight,
+    'semantic_context_weight', set_search_settings.semantic_context_weight, 'uses_chunks', set_search_settings.uses_chunks,
     'chunk_weight', set_search_settings.chunk_weight, 'thread_weight', set_search_settings.thread_weight,
-    'next_weight', set_search_settings.next_weight, 'speaker_boost', set_search_settings.speaker_boost,
+    'neighbour_weight', set_search_settings.neighbour_weight, 'speaker_boost', set_search_settings.speaker_boost,
     'common_word_share', set_search_settings.common_word_share, 'min_relevance', set_search_settings.min_relevance,
     'recency_boost', set_search_settings.recency_boost, 'importance_boost', set_search_settings.importance_boost)));
   if set_search_settings.languages is not null then
@@ -18973,8 +19002,9 @@ begin
   settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
   settings.updated_at := clock_timestamp();
   update public.search_settings s set (
-    tenant_id, lexical_weight, semantic_weight, context_weight, uses_chunks, chunk_weight, thread_weight, next_weight,
-    speaker_boost, common_word_share, min_relevance, recency_boost, importance_boost, half_life_days, languages, updated_at)
+    tenant_id, lexical_weight, semantic_weight, lexical_context_weight, semantic_context_weight, uses_chunks, chunk_weight,
+    thread_weight, neighbour_weight, speaker_boost, common_word_share, min_relevance, recency_boost, importance_boost,
+    half_life_days, languages, updated_at)
     = (select settings.*)
   where s.tenant_id = admin.target_tenant_id returning s.* into settings;
   return settings;
@@ -19034,7 +19064,7 @@ call identity.describe('public.memory_hit', 'A memory that a search found, and t
   is_truncated: True if content was truncated.
   snippet: The part that matched best, with words of the query between ** and **.
   score: From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic that
-    score alone, lifted by its conversation (the speaker, the next memory, the thread); in mode graph the confidence of the path;
+    score alone, lifted by its conversation (the speaker, the thread, its neighbours); in mode graph the confidence of the path;
     1 if nothing was ranked.
   lexical_score: BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.
   semantic_score: Cosine similarity to the query, from 0 to 1; null if the memory was not compared.
@@ -19047,11 +19077,12 @@ call identity.describe('public.memory_hit', 'A memory that a search found, and t
   standing: Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that
     superseded it.
   chunk_index: Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.
-  explanation: With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the
-    semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the
-    path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next
-    memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit
-    that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.');
+  explanation: With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to
+    1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query
+    names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the
+    best score in the thread, the score of a neighbour among the first hits, and lifted: the score after these), boosts
+    (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it
+    had before). Otherwise null.');
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
 call identity.describe('public.search_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken
@@ -19453,7 +19484,7 @@ begin
     end if;
   end if;
   request.context_ids := case
-    when (request.settings).context_weight = 0 then '{}'
+    when greatest((request.settings).lexical_context_weight, (request.settings).semantic_context_weight) = 0 then '{}'
     when request.ids is not null then search.with_contexts(request)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_of(request, 'memory_contexts', max_few / 2, max_few / 2) end;
@@ -19781,7 +19812,7 @@ begin
   ), scored as materialized (
     -- The formula of ranking.saturation(), summed in the order of the words: a sum of fractions depends on it in its last digit.
     select s.is_context, s.packet_id, (
-        select coalesce(sum(n.weights[w.place] * (2.2 * c.times / (c.times + (0.3 + 0.9 * s.length_ratio)))), 0)
+        select coalesce(sum(n.weights[w.place] * (1.9 * c.times / (c.times + (0.54 + 0.36 * s.length_ratio)))), 0)
         from places w
         cross join lateral (select coalesce(s.occurrences[w.place], 0) + coalesce(s.more_occurrences[w.place], 0) as times) c
         where c.times > 0) as score
@@ -19879,7 +19910,7 @@ create function search.find_words(
 returns search.scored_words
 language plpgsql stable set search_path = '' as $$
 declare
-  uses_contexts constant boolean := request.as_of is null and (request.settings).context_weight > 0
+  uses_contexts constant boolean := request.as_of is null and (request.settings).lexical_context_weight > 0
     and request.context_ids is distinct from '{}';
   weights ranking.word_weights;
   candidate_ids uuid[];
@@ -20330,9 +20361,9 @@ create function search.lift_by_speaker(score real, is_named boolean, weight real
 language sql immutable parallel safe return case when is_named then score * (1 + weight * (1 - score)) else score end;
 comment on function search.lift_by_speaker is 'Score of a memory whose speaker the query names; 0 and 1 stay as they are.';
 
-create function search.lift_by_next(score real, next real, weight real) returns real
-language sql immutable parallel safe return case when next > 0 then score + weight * next * (1 - score) else score end;
-comment on function search.lift_by_next is 'Score of a memory, given that of the next one in its thread; at most 1.';
+create function search.lift_by_neighbour(score real, neighbour real, weight real) returns real
+language sql immutable parallel safe return case when neighbour > 0 then score + weight * neighbour * (1 - score) else score end;
+comment on function search.lift_by_neighbour is 'Score of a memory beside one of the first hits in its thread; at most 1.';
 
 create function search.lift_by_path(score real, path real) returns real language sql immutable parallel safe
 return case when path is not null then coalesce(score, 0) + 0.3::real * path * (1 - coalesce(score, 0)) else score end;
@@ -20397,7 +20428,8 @@ comment on function search.boost is 'Boost factor of a score, at most 1. It is b
   'higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and '
   'never less than 83 %.';
 grant execute on function search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
-  search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
+  search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_neighbour, search.lift_by_thread,
+  search.lift_by_path,
   search.relevance, search.word_tests, search.word_share, search.relevance_of_words, search.recency, search.max_boost,
   search.boost to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/150-boost.sql
@@ -20419,7 +20451,7 @@ declare
   pattern text := case when shows_texts then search.passage_pattern(request.query, request.languages) end;
   -- Without a ranking, or with the weights of conversations at 0, the candidates' threads are not looked up.
   lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
-    and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
+    and greatest(settings.thread_weight, settings.neighbour_weight, settings.speaker_boost) > 0;
   named text := search.named_speakers(request.query);
   first_names text[] := search.first_name_patterns(request.query);
   word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
@@ -20508,8 +20540,8 @@ begin
     from with_similarity s
   ), scored as (
     select s.*,
-      search.lift_by_context(s.lexical_content, s.lexical_context, settings.context_weight) as lexical_score,
-      search.lift_by_context(s.own_similarity, s.lifting_similarity, settings.context_weight) as semantic_score
+      search.lift_by_context(s.lexical_content, s.lexical_context, settings.lexical_context_weight) as lexical_score,
+      search.lift_by_context(s.own_similarity, s.lifting_similarity, settings.semantic_context_weight) as semantic_score
     from not_negative s
   ), ranked as materialized (
     select s.*,
@@ -20523,34 +20555,41 @@ begin
       end)::real, s.path) as fused
     from scored s
   ), placed as (
-    select r.*, c.predecessor_id, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
+    select r.*, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
       search.is_named(s.name, named, first_names) as is_named,
       search.lift_by_speaker(r.fused, search.is_named(s.name, named, first_names), settings.speaker_boost) as spoken
     from ranked r
     left join public.packet_store p on lifts and p.packet_id = r.packet_id
-    left join lateral (
-      -- The planner would hash all contexts that the caller may read. OFFSET keeps the subquery, which looks one up.
-      select m.predecessor_id from public.memory_contexts m
-      where lifts and settings.next_weight > 0 and m.packet_id = r.packet_id offset 0
-    ) c on true
     cross join lateral (select search.plain_name(p.speaker) as name offset 0) s
-  ), answered as (
-    select n.predecessor_id as packet_id, max(n.spoken) as score
-    from placed n where n.predecessor_id is not null group by n.predecessor_id
-  ), lifted as (
-    select m.*, a.score as next_score, search.lift_by_next(m.spoken, a.score, settings.next_weight) as with_next
-    from placed m left join answered a on a.packet_id = m.packet_id
   ), in_threads as (
     -- A memory without a thread is a thread of its own.
-    select m.*, max(m.with_next) over thread as thread_score,
-      max(m.nearest) over thread as thread_nearest
-    from lifted m
+    select m.*, max(m.spoken) over thread as thread_score, max(m.nearest) over thread as thread_nearest
+    from placed m
     window thread as (
       partition by m.thread_id, case when m.thread_id is null then m.packet_id end,
         m.tenant_id, m.scope, m.project_id, m.org_id, m.user_id)
-  ), conversing as (
-    select m.*, search.lift_by_thread(m.with_next, m.thread_score, settings.thread_weight) as lifted
+  ), threaded as materialized (
+    select m.*, search.lift_by_thread(m.spoken, m.thread_score, settings.thread_weight) as in_thread
     from in_threads m
+  ), first_hits as materialized (
+    select t.packet_id, t.in_thread from threaded t
+    where lifts and settings.neighbour_weight > 0 and request.as_of is null
+    order by t.in_thread desc nulls last, t.similarity desc nulls last, t.packet_id desc limit 3
+  ), beside as (
+    -- What was said before and after the first hits often belongs to the answer. A context has two memories of the same readers.
+    select n.packet_id, max(l.in_thread) as score
+    from first_hits l
+    cross join lateral (
+      select m.predecessor_id as packet_id from public.memory_contexts m where m.packet_id = l.packet_id
+      union all select m.packet_id from public.memory_contexts m where m.predecessor_id = l.packet_id
+      -- The planner would hash all contexts that the caller may read. OFFSET keeps the subquery, which looks up two.
+      offset 0
+    ) n
+    group by n.packet_id
+  ), conversing as (
+    select t.*, b.score as neighbour_score,
+      search.lift_by_neighbour(t.in_thread, b.score, settings.neighbour_weight) as lifted
+    from threaded t left join beside b on b.packet_id = t.packet_id
   ), within_reach as (
     -- No boost can lift a candidate below this bound into the first k. The factor 1.0001 covers rounding errors of real numbers.
     select r.* from conversing r
@@ -20631,11 +20670,12 @@ begin
         'graph', request.paths -> b.packet_id::text,
         'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),
         'weights', jsonb_build_object(
-          'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
+          'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight,
+          'lexical_context', settings.lexical_context_weight, 'semantic_context', settings.semantic_context_weight),
         'fused', b.fused,
         'conversation', jsonb_build_object(
-          'speaker', b.is_named, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
-          'lifted', b.lifted),
+          'speaker', b.is_named, 'thread', case when b.thread_id is not null then b.thread_score end,
+          'neighbour', b.neighbour_score, 'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
@@ -20968,7 +21008,7 @@ create function search.find_hits(request search.search_request, related search.r
 returns search.ranked_hits
 language plpgsql stable set search_path = '' as $$
 declare
-  uses_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
+  uses_contexts boolean := request.as_of is null and (request.settings).semantic_context_weight > 0
     and request.context_ids is distinct from '{}';
   context_request search.search_request := search.as_context_search(request);
   lexemes text[];
@@ -21267,8 +21307,9 @@ declare
 begin
   begin
     perform public.set_search_settings(
-      tried.lexical_weight, tried.semantic_weight, tried.context_weight, tried.uses_chunks, tried.chunk_weight,
-      tried.thread_weight, tried.next_weight, tried.speaker_boost, tried.common_word_share, tried.min_relevance,
+      tried.lexical_weight, tried.semantic_weight, tried.lexical_context_weight, tried.semantic_context_weight,
+      tried.uses_chunks, tried.chunk_weight,
+      tried.thread_weight, tried.neighbour_weight, tried.speaker_boost, tried.common_word_share, tried.min_relevance,
       tried.recency_boost, tried.importance_boost, tried.half_life_days);
     result := public.search_memory(
       preview_search.query, preview_search.k, project_id => preview_search.project_id,
@@ -21651,9 +21692,10 @@ begin
   if route = 'fast' then
     request.candidates := request.k;
     request.max_scored := 500;
-    request.settings.context_weight := 0;
+    request.settings.lexical_context_weight := 0;
+    request.settings.semantic_context_weight := 0;
     request.settings.thread_weight := 0;
-    request.settings.next_weight := 0;
+    request.settings.neighbour_weight := 0;
     request.settings.speaker_boost := 0;
   end if;
   return find.narrowed_to(request, filter);
@@ -21994,7 +22036,7 @@ begin
   if request.query is null then
     return (search.find_recent(request)).ids;
   end if;
-  request.settings.context_weight := 0;
+  request.settings.lexical_context_weight := 0;
   request.candidates := request.k;
   request := search.narrow_search(request);
   lexemes := search.query_words(request.query, request.languages);

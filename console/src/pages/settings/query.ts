@@ -167,7 +167,7 @@ export const weightsQuery = graphql(`
   query Weights {
     admin {
       searchSettings {
-        lexicalWeight semanticWeight contextWeight chunkWeight threadWeight nextWeight speakerBoost minRelevance recencyBoost
+        lexicalWeight semanticWeight lexicalContextWeight semanticContextWeight chunkWeight threadWeight neighbourWeight speakerBoost minRelevance recencyBoost
         importanceBoost
       }
     }
@@ -175,13 +175,13 @@ export const weightsQuery = graphql(`
 `);
 export const setWeights = graphql(`
   mutation SetWeights(
-    $lexicalWeight: Float $semanticWeight: Float $contextWeight: Float $chunkWeight: Float $threadWeight: Float
-    $nextWeight: Float $speakerBoost: Float $minRelevance: Float $recencyBoost: Float $importanceBoost: Float
+    $lexicalWeight: Float $semanticWeight: Float $lexicalContextWeight: Float $semanticContextWeight: Float $chunkWeight: Float $threadWeight: Float
+    $neighbourWeight: Float $speakerBoost: Float $minRelevance: Float $recencyBoost: Float $importanceBoost: Float
   ) {
     admin {
       setSearchSettings(
-        lexicalWeight: $lexicalWeight, semanticWeight: $semanticWeight, contextWeight: $contextWeight, chunkWeight: $chunkWeight
-        threadWeight: $threadWeight, nextWeight: $nextWeight, speakerBoost: $speakerBoost, minRelevance: $minRelevance
+        lexicalWeight: $lexicalWeight, semanticWeight: $semanticWeight, lexicalContextWeight: $lexicalContextWeight, semanticContextWeight: $semanticContextWeight, chunkWeight: $chunkWeight
+        threadWeight: $threadWeight, neighbourWeight: $neighbourWeight, speakerBoost: $speakerBoost, minRelevance: $minRelevance
         recencyBoost: $recencyBoost, importanceBoost: $importanceBoost
       ) { updatedAt }
     }
