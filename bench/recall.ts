@@ -33,7 +33,7 @@ export const recall: Bench = {
       await superuser.query(
         `insert into public.search_settings
          select s.* from search.default_settings() d, jsonb_populate_record(d, jsonb_build_object('tenant_id', $1::uuid, 'updated_at', now(),
-           'context_weight', 0, 'thread_weight', 0, 'next_weight', 0, 'speaker_boost', 0, 'recency_boost', 0, 'importance_boost', 0,
+           'semantic_context_weight', 0, 'thread_weight', 0, 'neighbour_weight', 0, 'speaker_boost', 0, 'recency_boost', 0, 'importance_boost', 0,
            'min_relevance', 0)) s`,
         [id],
       );

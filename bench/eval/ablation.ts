@@ -2,17 +2,18 @@
 import { type Client, type ClientOptions, connect } from '../../gateway/src/commands/support/client.ts';
 
 const FIELDS =
-  'lexicalWeight semanticWeight contextWeight usesChunks chunkWeight threadWeight nextWeight speakerBoost commonWordShare ' +
+  'lexicalWeight semanticWeight lexicalContextWeight semanticContextWeight usesChunks chunkWeight threadWeight neighbourWeight speakerBoost commonWordShare ' +
   'minRelevance recencyBoost importanceBoost';
 
 interface Settings {
   lexicalWeight: number;
   semanticWeight: number;
-  contextWeight: number;
+  lexicalContextWeight: number;
+  semanticContextWeight: number;
   usesChunks: boolean;
   chunkWeight: number;
   threadWeight: number;
-  nextWeight: number;
+  neighbourWeight: number;
   speakerBoost: number;
   commonWordShare: number;
   minRelevance: number;
@@ -30,9 +31,9 @@ export interface Variant {
 
 const without = {
   '- thread': { threadWeight: 0 },
-  '- next': { nextWeight: 0 },
+  '- neighbours': { neighbourWeight: 0 },
   '- speaker': { speakerBoost: 0 },
-  '- context': { contextWeight: 0 },
+  '- context': { lexicalContextWeight: 0, semanticContextWeight: 0 },
   '- boosts': { recencyBoost: 0, importanceBoost: 0 },
   '- min_relevance': { minRelevance: 0 },
 };

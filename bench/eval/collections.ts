@@ -22,6 +22,8 @@ export interface Query {
   project: string;
   /** The ids of documents. */
   relevant: string[];
+  /** What kind of question it is, where figures differ by it. */
+  category?: string;
 }
 
 export interface Collection {
@@ -67,6 +69,10 @@ const turns = z.array(
 );
 const questions = z.array(z.object({ project: z.string(), query: z.string(), relevant: z.array(text) }));
 
+/** Questions about a discussion as a whole, whose answer is a stretch of turns rather than one. */
+const GENERAL =
+  /^(summari[sz]e|what did (the (meeting|group|team)|they) (discuss|talk)|what (was|were) the (discussion|debate|statements)\b)/i;
+
 /** QMSum: meetings turn by turn in four projects, with questions and the turns that answer them. */
 function qmsum(folder: string): Collection {
   const said = read(folder, 'turns.jsonl', turns).sort((a, b) =>
@@ -91,6 +97,7 @@ function qmsum(folder: string): Collection {
       text: query,
       project,
       relevant,
+      category: GENERAL.test(query) ? 'general' : 'specific',
     })),
   };
 }

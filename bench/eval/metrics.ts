@@ -35,16 +35,21 @@ export interface Judged {
   ranking: readonly string[];
   relevant: ReadonlySet<string>;
   milliseconds: number;
+  /** What kind of question it is, where figures differ by it. */
+  category?: string | undefined;
 }
 
 export interface Figures {
   recall_at_1: number;
+  recall_at_5: number;
   recall_at_10: number;
   ndcg_at_10: number;
   mrr: number;
   success_at_10: number;
   p50_ms: number;
   p95_ms: number;
+  /** The same of each category, where the questions have one. */
+  categories?: Record<string, Figures>;
 }
 
 const round = (value: number, digits: number) => Number(value.toFixed(digits));
@@ -53,13 +58,30 @@ const round = (value: number, digits: number) => Number(value.toFixed(digits));
 export function figuresOf(queries: readonly Judged[]): Figures {
   const over = (measure: (query: Judged) => number) => round(mean(queries.map(measure)), 4);
   const times = queries.map(({ milliseconds }) => milliseconds);
+  const categories = Object.entries(Object.groupBy(queries, ({ category }) => category ?? ''))
+    .filter(([category]) => category !== '')
+    .map(([category, part]) => [category, figuresOf(part!.map(({ category: _, ...query }) => query))]);
   return {
     recall_at_1: over(({ ranking, relevant }) => recallAt(1, ranking, relevant)),
+    recall_at_5: over(({ ranking, relevant }) => recallAt(5, ranking, relevant)),
     recall_at_10: over(({ ranking, relevant }) => recallAt(10, ranking, relevant)),
     ndcg_at_10: over(({ ranking, relevant }) => ndcgAt(10, ranking, relevant)),
     mrr: over(({ ranking, relevant }) => reciprocalRank(ranking.slice(0, 10), relevant)),
     success_at_10: over(({ ranking, relevant }) => (reciprocalRank(ranking.slice(0, 10), relevant) > 0 ? 1 : 0)),
     p50_ms: round(percentile(times, 0.5), 1),
     p95_ms: round(percentile(times, 0.95), 1),
+    ...(categories.length > 0 && { categories: Object.fromEntries(categories) }),
   };
+}
+
+/** By how much a hybrid search may be below one of its parts: with fewer than 200 questions, a hit more or less is as much. */
+const TOLERATED = 0.005;
+
+/** Where a hybrid search finds or ranks less well than words alone or meaning alone, in sentences. */
+export function belowALeg({ hybrid, ...legs }: Record<string, Figures>): string[] {
+  return Object.entries(legs).flatMap(([leg, figures]) =>
+    (['recall_at_10', 'ndcg_at_10'] as const)
+      .filter((measure) => figures[measure] - hybrid![measure] > TOLERATED + 1e-9)
+      .map((measure) => `hybrid has a ${measure} of ${hybrid![measure]}, and ${leg} alone has ${figures[measure]}`),
+  );
 }

@@ -199,7 +199,7 @@ begin
     -- formula of its own: ranking.walk_words() needs both.
     execute format(
       $sql$create index %I on public.packet_store using bm25 (words.index_text(words))
-        with (text_config = 'simple', k1 = 1.2, b = 0) where %s$sql$,
+        with (text_config = 'simple', k1 = 0.9, b = 0) where %s$sql$,
       name, packets.in_bucket('', bucket));
     -- Statistics of an index expression hold samples of contents, which EXPLAIN estimates would reveal bit by bit.
     execute format('alter index public.%I alter column 1 set statistics 0', name);

@@ -44,8 +44,8 @@ comment on function ranking.occurrences is 'How often a word occurs in a text, g
 create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
 returns double precision
 language sql immutable parallel safe
-return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
-comment on function ranking.saturation is 'What a word counts in BM25 (k1 1.2, b .75, or 0 without the ratio) before its weight.';
+return 1.9 * occurrences / (occurrences + case when length_ratio is null then 0.9 else 0.54 + 0.36 * length_ratio end);
+comment on function ranking.saturation is 'What a word counts in BM25 (k1 .9, b .4, or 0 without the ratio) before its weight.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';

@@ -4,9 +4,11 @@ call identity.describe('public.similar_memory', 'A memory that is a near-duplica
   packet_id: The near-duplicate memory.
   similarity: The similarity, from 0 to 1; 1 means the same words.');
 
-create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
+create type public.save_result as (
+  status text, memory public.packet_store, "similar" public.similar_memory[], notice text);
 call identity.describe('public.save_result', 'The answer of a save: its status, the memory''s row after the save, and
     near-duplicates, most similar first (null if they were not searched for).
   status: inserted, updated or skipped_dedupe.
   memory: The memory''s row after the save.
-  similar: Near-duplicates, most similar first; null if they were not searched for.');
+  similar: Near-duplicates, most similar first; null if they were not searched for.
+  notice: How to save this better another time, or null.');

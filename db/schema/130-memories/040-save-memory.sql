@@ -64,6 +64,7 @@ begin
     answer := memories.answer_of_key(idempotency_key, request_hash);
     if answer.status is not null then
       perform memories.audit_shown(answer);
+      answer.notice := memories.conversation_notice(draft, content);
       return answer;
     end if;
   end if;
@@ -84,6 +85,7 @@ begin
       answer."similar" := near; -- Of other kinds, their own rules say which are the same.
     end if;
   end if;
+  answer.notice := memories.conversation_notice(draft, content);
   perform memories.note_answer(answer, rules, ttl);
   if idempotency_key is not null then
     perform memories.remember_answer(idempotency_key, request_hash, answer);

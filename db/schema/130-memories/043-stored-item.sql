@@ -1,7 +1,8 @@
 -- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
-  field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
+  field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb,
+  notice text);
 call identity.describe('public.stored_item', 'What became of one item of memory_store: it has a status and a memory, or an error.
   index: The place of the item in the list, from 0.
   status: inserted, updated or skipped_dedupe; null if the item was not stored.
@@ -17,7 +18,8 @@ call identity.describe('public.stored_item', 'What became of one item of memory_
   is_unfinished: True if sections of a document are left for another call with the same item.
   updated_at: When the memory was last changed: its version, for a later expected_version.
   current: Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and
-    content.');
+    content.
+  notice: How to save this better another time, or null.');
 
 create function memories.is_fault_of_item(sqlstate text) returns boolean language sql immutable parallel safe set search_path = ''
 -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.

@@ -28,7 +28,7 @@ begin
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
       select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text,
-        null::text, null::jsonb, false, i.updated_at, null::jsonb
+        null::text, null::jsonb, false, i.updated_at, null::jsonb, null::text
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -169,7 +169,9 @@ begin
     where a.sqlstate is not null group by 1, 2, 3, 4) r;
   return query
     select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
-      a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
+      a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end,
+      case when a.status is not null then
+        memories.conversation_notice(drafts[a.index], (drafts[a.index]).envelope ->> 'content') end
     from unnest(answers) as a order by a.index;
 end $$;
 comment on function public.memory_store is 'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the '

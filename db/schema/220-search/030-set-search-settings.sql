@@ -39,8 +39,8 @@ comment on function search.check_weights is 'Raises L9VAL, naming the field, if 
 create function search.check_search_settings(settings public.search_settings) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
-  perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,context_weight,chunk_weight,thread_weight,'
-    'next_weight,speaker_boost,common_word_share,min_relevance}');
+  perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,lexical_context_weight,'
+    'semantic_context_weight,chunk_weight,thread_weight,neighbour_weight,speaker_boost,common_word_share,min_relevance}');
   if settings.lexical_weight + settings.semantic_weight = 0 then
     perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0');
   elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
@@ -57,8 +57,9 @@ comment on function search.check_search_settings is 'Raises L9VAL, naming the fi
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both succeed.
 create function public.set_search_settings(lexical_weight real default null, semantic_weight real default null,
-  context_weight real default null, uses_chunks boolean default null, chunk_weight real default null,
-  thread_weight real default null, next_weight real default null, speaker_boost real default null,
+  lexical_context_weight real default null, semantic_context_weight real default null, uses_chunks boolean default null,
+  chunk_weight real default null,
+  thread_weight real default null, neighbour_weight real default null, speaker_boost real default null,
   common_word_share real default null, min_relevance real default null, recency_boost real default null,
   importance_boost real default null, half_life_days jsonb default null, tenant_id uuid default null,
   languages text[] default null) returns public.search_settings
@@ -73,9 +74,10 @@ begin
   select s.* into settings from public.search_settings s where s.tenant_id = admin.target_tenant_id for update;
   settings := jsonb_populate_record(settings, jsonb_strip_nulls(jsonb_build_object(
     'lexical_weight', set_search_settings.lexical_weight, 'semantic_weight', set_search_settings.semantic_weight,
-    'context_weight', set_search_settings.context_weight, 'uses_chunks', set_search_settings.uses_chunks,
+    'lexical_context_weight', set_search_settings.lexical_context_weight,
+    'semantic_context_weight', set_search_settings.semantic_context_weight, 'uses_chunks', set_search_settings.uses_chunks,
     'chunk_weight', set_search_settings.chunk_weight, 'thread_weight', set_search_settings.thread_weight,
-    'next_weight', set_search_settings.next_weight, 'speaker_boost', set_search_settings.speaker_boost,
+    'neighbour_weight', set_search_settings.neighbour_weight, 'speaker_boost', set_search_settings.speaker_boost,
     'common_word_share', set_search_settings.common_word_share, 'min_relevance', set_search_settings.min_relevance,
     'recency_boost', set_search_settings.recency_boost, 'importance_boost', set_search_settings.importance_boost)));
   if set_search_settings.languages is not null then
@@ -87,8 +89,9 @@ begin
   settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
   settings.updated_at := clock_timestamp();
   update public.search_settings s set (
-    tenant_id, lexical_weight, semantic_weight, context_weight, uses_chunks, chunk_weight, thread_weight, next_weight,
-    speaker_boost, common_word_share, min_relevance, recency_boost, importance_boost, half_life_days, languages, updated_at)
+    tenant_id, lexical_weight, semantic_weight, lexical_context_weight, semantic_context_weight, uses_chunks, chunk_weight,
+    thread_weight, neighbour_weight, speaker_boost, common_word_share, min_relevance, recency_boost, importance_boost,
+    half_life_days, languages, updated_at)
     = (select settings.*)
   where s.tenant_id = admin.target_tenant_id returning s.* into settings;
   return settings;

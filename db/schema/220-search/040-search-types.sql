@@ -24,7 +24,7 @@ call identity.describe('public.memory_hit', 'A memory that a search found, and t
   is_truncated: True if content was truncated.
   snippet: The part that matched best, with words of the query between ** and **.
   score: From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic that
-    score alone, lifted by its conversation (the speaker, the next memory, the thread); in mode graph the confidence of the path;
+    score alone, lifted by its conversation (the speaker, the thread, its neighbours); in mode graph the confidence of the path;
     1 if nothing was ranked.
   lexical_score: BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.
   semantic_score: Cosine similarity to the query, from 0 to 1; null if the memory was not compared.
@@ -37,11 +37,12 @@ call identity.describe('public.memory_hit', 'A memory that a search found, and t
   standing: Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that
     superseded it.
   chunk_index: Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.
-  explanation: With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the
-    semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the
-    path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next
-    memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit
-    that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.');
+  explanation: With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to
+    1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query
+    names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the
+    best score in the thread, the score of a neighbour among the first hits, and lifted: the score after these), boosts
+    (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it
+    had before). Otherwise null.');
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb, nearest public.nearest_memory[]);
 call identity.describe('public.search_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken

@@ -152,7 +152,7 @@ begin
     end if;
   end if;
   request.context_ids := case
-    when (request.settings).context_weight = 0 then '{}'
+    when greatest((request.settings).lexical_context_weight, (request.settings).semantic_context_weight) = 0 then '{}'
     when request.ids is not null then search.with_contexts(request)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_of(request, 'memory_contexts', max_few / 2, max_few / 2) end;

@@ -77,7 +77,7 @@ begin
   ), scored as materialized (
     -- The formula of ranking.saturation(), summed in the order of the words: a sum of fractions depends on it in its last digit.
     select s.is_context, s.packet_id, (
-        select coalesce(sum(n.weights[w.place] * (2.2 * c.times / (c.times + (0.3 + 0.9 * s.length_ratio)))), 0)
+        select coalesce(sum(n.weights[w.place] * (1.9 * c.times / (c.times + (0.54 + 0.36 * s.length_ratio)))), 0)
         from places w
         cross join lateral (select coalesce(s.occurrences[w.place], 0) + coalesce(s.more_occurrences[w.place], 0) as times) c
         where c.times > 0) as score

@@ -73,7 +73,7 @@ create function search.find_words(
 returns search.scored_words
 language plpgsql stable set search_path = '' as $$
 declare
-  uses_contexts constant boolean := request.as_of is null and (request.settings).context_weight > 0
+  uses_contexts constant boolean := request.as_of is null and (request.settings).lexical_context_weight > 0
     and request.context_ids is distinct from '{}';
   weights ranking.word_weights;
   candidate_ids uuid[];

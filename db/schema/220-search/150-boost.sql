@@ -54,9 +54,9 @@ create function search.lift_by_speaker(score real, is_named boolean, weight real
 language sql immutable parallel safe return case when is_named then score * (1 + weight * (1 - score)) else score end;
 comment on function search.lift_by_speaker is 'Score of a memory whose speaker the query names; 0 and 1 stay as they are.';
 
-create function search.lift_by_next(score real, next real, weight real) returns real
-language sql immutable parallel safe return case when next > 0 then score + weight * next * (1 - score) else score end;
-comment on function search.lift_by_next is 'Score of a memory, given that of the next one in its thread; at most 1.';
+create function search.lift_by_neighbour(score real, neighbour real, weight real) returns real
+language sql immutable parallel safe return case when neighbour > 0 then score + weight * neighbour * (1 - score) else score end;
+comment on function search.lift_by_neighbour is 'Score of a memory beside one of the first hits in its thread; at most 1.';
 
 create function search.lift_by_path(score real, path real) returns real language sql immutable parallel safe
 return case when path is not null then coalesce(score, 0) + 0.3::real * path * (1 - coalesce(score, 0)) else score end;
@@ -111,5 +111,5 @@ comment on function search.boost is 'Boost factor of a score, at most 1. It is b
   'never less than 83 %.';
 grant execute on function search.enough_words, search.trust_in_words, search.lift_by_context, search.lift_by_chunk,
   search.named_speakers, search.first_name_patterns, search.plain_name, search.is_named, search.lift_by_speaker,
-  search.lift_by_next, search.lift_by_thread, search.lift_by_path, search.word_tests, search.word_share, search.recency,
+  search.lift_by_neighbour, search.lift_by_thread, search.lift_by_path, search.word_tests, search.word_share, search.recency,
   search.max_boost, search.boost to l9_agent, l9_admin, l9_platform_admin;

@@ -15,7 +15,7 @@ declare
   pattern text := case when shows_texts then search.passage_pattern(request.query, request.languages) end;
   -- Without a ranking, or with the weights of conversations at 0, the candidates' threads are not looked up.
   lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
-    and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
+    and greatest(settings.thread_weight, settings.neighbour_weight, settings.speaker_boost) > 0;
   named text := search.named_speakers(request.query);
   first_names text[] := search.first_name_patterns(request.query);
   word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
@@ -110,8 +110,8 @@ begin
     from with_similarity s
   ), scored as (
     select s.*,
-      search.lift_by_context(s.lexical_content, s.lexical_context, settings.context_weight) as lexical_score,
-      search.lift_by_context(s.own_similarity, s.lifting_similarity, settings.context_weight) as semantic_score
+      search.lift_by_context(s.lexical_content, s.lexical_context, settings.lexical_context_weight) as lexical_score,
+      search.lift_by_context(s.own_similarity, s.lifting_similarity, settings.semantic_context_weight) as semantic_score
     from not_negative s
   ), ranked as materialized (
     select s.*,
@@ -126,34 +126,41 @@ begin
       end)::real, s.path) as fused
     from scored s
   ), placed as (
-    select r.*, c.predecessor_id, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
+    select r.*, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
       search.is_named(s.name, named, first_names) as is_named,
       search.lift_by_speaker(r.fused, search.is_named(s.name, named, first_names), settings.speaker_boost) as spoken
     from ranked r
     left join public.packet_store p on lifts and p.packet_id = r.packet_id
-    left join lateral (
-      -- The planner would hash all contexts that the caller may read. OFFSET keeps the subquery, which looks one up.
-      select m.predecessor_id from public.memory_contexts m
-      where lifts and settings.next_weight > 0 and m.packet_id = r.packet_id offset 0
-    ) c on true
     cross join lateral (select search.plain_name(p.speaker) as name offset 0) s
-  ), answered as (
-    select n.predecessor_id as packet_id, max(n.spoken) as score
-    from placed n where n.predecessor_id is not null group by n.predecessor_id
-  ), lifted as (
-    select m.*, a.score as next_score, search.lift_by_next(m.spoken, a.score, settings.next_weight) as with_next
-    from placed m left join answered a on a.packet_id = m.packet_id
   ), in_threads as (
     -- A memory without a thread is a thread of its own.
-    select m.*, max(m.with_next) over thread as thread_score,
-      max(m.nearest) over thread as thread_nearest
-    from lifted m
+    select m.*, max(m.spoken) over thread as thread_score, max(m.nearest) over thread as thread_nearest
+    from placed m
     window thread as (
       partition by m.thread_id, case when m.thread_id is null then m.packet_id end,
         m.tenant_id, m.scope, m.project_id, m.org_id, m.user_id)
-  ), conversing as (
-    select m.*, search.lift_by_thread(m.with_next, m.thread_score, settings.thread_weight) as lifted
+  ), threaded as materialized (
+    select m.*, search.lift_by_thread(m.spoken, m.thread_score, settings.thread_weight) as in_thread
     from in_threads m
+  ), first_hits as materialized (
+    select t.packet_id, t.in_thread from threaded t
+    where lifts and settings.neighbour_weight > 0 and request.as_of is null
+    order by t.in_thread desc nulls last, t.similarity desc nulls last, t.packet_id desc limit 3
+  ), beside as (
+    -- What was said before and after the first hits often belongs to the answer. A context has two memories of the same readers.
+    select n.packet_id, max(l.in_thread) as score
+    from first_hits l
+    cross join lateral (
+      select m.predecessor_id as packet_id from public.memory_contexts m where m.packet_id = l.packet_id
+      union all select m.packet_id from public.memory_contexts m where m.predecessor_id = l.packet_id
+      -- The planner would hash all contexts that the caller may read. OFFSET keeps the subquery, which looks up two.
+      offset 0
+    ) n
+    group by n.packet_id
+  ), conversing as (
+    select t.*, b.score as neighbour_score,
+      search.lift_by_neighbour(t.in_thread, b.score, settings.neighbour_weight) as lifted
+    from threaded t left join beside b on b.packet_id = t.packet_id
   ), within_reach as (
     -- No boost can lift a candidate below this bound into the first k. The factor 1.0001 covers rounding errors of real numbers.
     select r.* from conversing r
@@ -240,11 +247,12 @@ begin
         'graph', request.paths -> b.packet_id::text,
         'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),
         'weights', jsonb_build_object(
-          'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
+          'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight,
+          'lexical_context', settings.lexical_context_weight, 'semantic_context', settings.semantic_context_weight),
         'fused', b.fused,
         'conversation', jsonb_build_object(
-          'speaker', b.is_named, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
-          'lifted', b.lifted),
+          'speaker', b.is_named, 'thread', case when b.thread_id is not null then b.thread_score end,
+          'neighbour', b.neighbour_score, 'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
     )::public.memory_hit order by b.place), bool_or(b.is_answered),

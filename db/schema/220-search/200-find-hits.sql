@@ -4,7 +4,7 @@ create function search.find_hits(request search.search_request, related search.r
 returns search.ranked_hits
 language plpgsql stable set search_path = '' as $$
 declare
-  uses_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
+  uses_contexts boolean := request.as_of is null and (request.settings).semantic_context_weight > 0
     and request.context_ids is distinct from '{}';
   context_request search.search_request := search.as_context_search(request);
   lexemes text[];

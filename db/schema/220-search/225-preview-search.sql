@@ -61,8 +61,9 @@ declare
 begin
   begin
     perform public.set_search_settings(
-      tried.lexical_weight, tried.semantic_weight, tried.context_weight, tried.uses_chunks, tried.chunk_weight,
-      tried.thread_weight, tried.next_weight, tried.speaker_boost, tried.common_word_share, tried.min_relevance,
+      tried.lexical_weight, tried.semantic_weight, tried.lexical_context_weight, tried.semantic_context_weight,
+      tried.uses_chunks, tried.chunk_weight,
+      tried.thread_weight, tried.neighbour_weight, tried.speaker_boost, tried.common_word_share, tried.min_relevance,
       tried.recency_boost, tried.importance_boost, tried.half_life_days);
     result := public.search_memory(
       preview_search.query, preview_search.k, project_id => preview_search.project_id,

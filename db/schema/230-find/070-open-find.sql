@@ -59,9 +59,10 @@ begin
   if route = 'fast' then
     request.candidates := request.k;
     request.max_scored := 500;
-    request.settings.context_weight := 0;
+    request.settings.lexical_context_weight := 0;
+    request.settings.semantic_context_weight := 0;
     request.settings.thread_weight := 0;
-    request.settings.next_weight := 0;
+    request.settings.neighbour_weight := 0;
     request.settings.speaker_boost := 0;
   end if;
   return find.narrowed_to(request, filter);

@@ -136,7 +136,7 @@ begin
   if request.query is null then
     return (search.find_recent(request)).ids;
   end if;
-  request.settings.context_weight := 0;
+  request.settings.lexical_context_weight := 0;
   request.candidates := request.k;
   request := search.narrow_search(request);
   lexemes := search.query_words(request.query, request.languages);

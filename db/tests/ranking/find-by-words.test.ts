@@ -71,7 +71,7 @@ describe('find_by_words', () => {
     const score = ({ counts }: Text) =>
       queryWords.reduce((sum, word, n) => {
         const tf = counts.get(word) ?? 0;
-        return sum + (weights[n]! * 2.2 * tf) / (tf + 1.2);
+        return sum + (weights[n]! * 1.9 * tf) / (tf + 0.9);
       }, 0);
     return visible
       .map((text) => ({ id: text.id, score: score(text) }))

@@ -37,8 +37,8 @@ describe('a search of conversations', () => {
     (await search(query, args)).hits.find(({ packet_id }) => packet_id === ids[name])!;
   const set = (settings: object) =>
     db.sql('L', `select public.set_search_settings(${named(settings)})`, Object.values(settings));
-  const off = { thread_weight: 0, next_weight: 0, speaker_boost: 0 };
-  const on = { thread_weight: 0.5, next_weight: 0.4, speaker_boost: 0.6 };
+  const off = { thread_weight: 0, neighbour_weight: 0, speaker_boost: 0 };
+  const on = { thread_weight: 0.5, neighbour_weight: 0.4, speaker_boost: 0.6 };
   beforeEach(() => set(off));
 
   it('lifts a memory towards the best of its thread, and no memory without one', async () => {
@@ -54,14 +54,16 @@ describe('a search of conversations', () => {
     expect(Math.abs(best.explanation.conversation.lifted - best.explanation.fused)).toBeLessThan(1e-6);
   });
 
-  it('lets the next memory of the thread lend a part of its score', async () => {
-    await set({ ...off, next_weight: on.next_weight });
+  it('lets the first hits lend a part of their scores to the memories before and after them', async () => {
+    await set({ ...off, neighbour_weight: on.neighbour_weight });
     const { explanation } = await hit('offer', 'lease');
     const { explanation: next } = await hit('answer', 'lease');
-    expect(Math.abs(explanation.conversation.next - next.fused)).toBeLessThan(1e-6);
+    expect(Math.abs(explanation.conversation.neighbour - next.fused)).toBeLessThan(1e-6);
     const lifted = explanation.fused + 0.4 * next.fused * (1 - explanation.fused);
     expect(Math.abs(explanation.conversation.lifted - lifted)).toBeLessThan(1e-5);
-    expect((await hit('elsewhere', 'lunch')).explanation.conversation.next).toBeNull();
+    const after = (await hit('aside', 'lease')).explanation.conversation;
+    expect(Math.abs(after.neighbour - next.fused)).toBeLessThan(1e-6);
+    expect((await hit('elsewhere', 'lunch')).explanation.conversation.neighbour).toBeNull();
   });
 
   it('lifts what the speaker said whom the query names', async () => {
@@ -104,7 +106,7 @@ describe('a search of conversations', () => {
   });
 
   it('keeps every score between 0 and 1', async () => {
-    await set({ thread_weight: 1, next_weight: 1, speaker_boost: 1 });
+    await set({ thread_weight: 1, neighbour_weight: 1, speaker_boost: 1 });
     for (const mode of ['hybrid', 'lexical', 'semantic']) {
       const { hits } = await search('Ann, Bob: the lease of a crane at the harbour', { mode, k: 100 });
       expect(hits.length, mode).toBeGreaterThan(2);

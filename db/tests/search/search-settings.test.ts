@@ -59,7 +59,7 @@ describe('search settings', () => {
     const cases: [Record<string, unknown>, string][] = [
       [{ lexical_weight: 1.1 }, 'lexical_weight'],
       [{ semantic_weight: -1 }, 'semantic_weight'],
-      [{ context_weight: 'NaN' }, 'context_weight'],
+      [{ lexical_context_weight: 'NaN' }, 'lexical_context_weight'],
       [{ lexical_weight: 0, semantic_weight: 0 }, 'semantic_weight'],
       [{ recency_boost: 0.15, importance_boost: 0.1 }, 'importance_boost'],
       [{ recency_boost: -0.1 }, 'importance_boost'],
@@ -75,16 +75,16 @@ describe('search settings', () => {
   });
 
   it('lets only an admin of the tenant change its settings', async () => {
-    await expect(set({ context_weight: 0 }, 'C')).rejects.toMatchObject({ code: '42501' });
+    await expect(set({ lexical_context_weight: 0 }, 'C')).rejects.toMatchObject({ code: '42501' });
     await expect(
-      db.sql('L', 'select public.set_search_settings(context_weight => 0)', [], {
+      db.sql('L', 'select public.set_search_settings(lexical_context_weight => 0)', [], {
         'jwt.claims.scopes': 'developer',
       }),
     ).rejects.toMatchObject({ code: 'L9SCP' });
     const { tenant, claims } = await otherTenant();
-    await expect(set({ context_weight: 0, tenant_id: tenant })).rejects.toMatchObject({ code: 'L9SCP' });
+    await expect(set({ lexical_context_weight: 0, tenant_id: tenant })).rejects.toMatchObject({ code: 'L9SCP' });
     for (const text of [
-      'update public.search_settings set context_weight = 0',
+      'update public.search_settings set lexical_context_weight = 0',
       'delete from public.search_settings',
       `insert into public.search_settings (tenant_id) values ('${tenant}')`,
     ]) {

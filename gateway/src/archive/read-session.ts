@@ -53,6 +53,15 @@ function idOfFile(path: string): string {
   return /^rollout-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(name)?.[1] ?? name;
 }
 
+/** What was said in a session, for those who save it message by message. */
+export async function readConversation(
+  chunks: AsyncIterable<string>,
+): Promise<Pick<Recording, 'sessionId' | 'messages'>> {
+  const reader = createRecordReader(chunks);
+  const { format, records } = await recognise(reader);
+  return format.read(records, createTimeReader());
+}
+
 async function readSession(
   chunks: AsyncIterable<string> | Iterable<string>,
   options: ReadOptions,
@@ -108,7 +117,7 @@ function toSession(recording: Recording, options: ReadOptions, fallbackId: strin
     summary: summaryOf(recording),
     ...(summary && !recording.isSummaryDerived ? {} : { summary_is_derived: true }),
     tags: [...new Set([...(recording.tags ?? []), ...(options.tags ?? [])])],
-    messages,
+    messages: messages.map(({ timestamp: _, ...message }) => message),
   };
 }
 

@@ -18,6 +18,8 @@ export interface ToolCall {
 export interface Message {
   role: Role;
   text: string;
+  /** When it was said, if the file says so. The archive does not keep it. */
+  timestamp?: string | null;
   tool_calls?: ToolCall[];
 }
 
@@ -96,10 +98,15 @@ export const openCall = (name: unknown, input: unknown): ToolCall => ({
 export function collectMessages() {
   const messages: Message[] = [];
   const open = new Map<string, ToolCall>();
+  let now: string | null = null;
   return {
     messages,
+    /** The time of the messages that are added next. */
+    at(time: string | null): void {
+      now = time;
+    },
     add(role: Role, text: string): Message {
-      const message: Message = { role, text };
+      const message: Message = { role, text, timestamp: now };
       messages.push(message);
       return message;
     },

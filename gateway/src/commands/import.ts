@@ -83,6 +83,7 @@ async function importFile(client: Client, file: string, options: Placing & Readi
   const total = opened?.size ?? null;
   const progress = startProgress('importing', total);
   const times = createTimeReader();
+  const noticed: { line: number; notice: string }[] = [];
   let read = 0;
   async function* bytes() {
     for await (const chunk of opened ? chunksOf(opened) : process.stdin) {
@@ -104,15 +105,27 @@ async function importFile(client: Client, file: string, options: Placing & Readi
       if ('problem' in outcome) {
         tally.failed += 1;
         if (tally.failures.length < MAX_FAILURES_SHOWN) tally.failures.push({ file, line, problem: outcome.problem });
-      } else if (outcome.status === 'inserted') tally.inserted += 1;
-      else tally.skipped += 1;
+      } else {
+        if (outcome.status === 'inserted') tally.inserted += 1;
+        else tally.skipped += 1;
+        if (outcome.notice) noticed.push({ line, notice: outcome.notice });
+      }
       progress.update(read, counts(tally));
     });
     progress.update(total ?? read, counts(tally));
   } finally {
-    tally.notices.push(...times.notices().map((notice) => `${file}: ${notice}`));
+    tally.notices.push(...times.notices().map((notice) => `${file}: ${notice}`), ...onceFor(file, noticed));
     progress.stop();
   }
+}
+
+/** The same notice of many lines is told once. */
+function onceFor(file: string, noticed: { line: number; notice: string }[]): string[] {
+  const [first] = noticed.sort((a, b) => a.line - b.line);
+  if (!first) return [];
+  const lines =
+    noticed.length === 1 ? `line ${first.line}` : `${noticed.length} lines, the first of them ${first.line}`;
+  return [`${file}: ${lines}: ${first.notice} --kind message does it for all lines without a kind.`];
 }
 
 const counts = ({ inserted, skipped, failed }: Tally) =>
@@ -161,7 +174,8 @@ export function toCandidate(given: Record<string, unknown>, options: Placing, ti
     known.project_id ??= options.project;
     known.branch ??= options.branch;
   }
-  known.kind ??= options.kind;
+  // What somebody said in a thread is part of a conversation, which is searched as one.
+  known.kind ??= options.kind ?? (known.speaker && known.thread_id ? 'message' : undefined);
   if (Object.keys(others).length > 0) {
     if (known.envelope !== undefined && (typeof known.envelope !== 'object' || Array.isArray(known.envelope)))
       return { problem: 'envelope: must be an object' };

@@ -179,6 +179,8 @@ export const redacted = z
   .nullable()
   .describe('How many secrets were replaced by [redacted: …], where the tenant has that done; null: none.');
 
+export const saveNotice = z.string().nullable().describe('How to save this better another time, or null.');
+
 /** Tells in words what `redacted` counts. */
 export const redactedNote = (count: number | null) =>
   count ? ` ${count === 1 ? 'A secret was' : `${count} secrets were`} replaced by [redacted: …].` : '';

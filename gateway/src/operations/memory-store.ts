@@ -7,6 +7,7 @@ import {
   language,
   object,
   parentIds,
+  saveNotice,
   saveStatus,
   speaker,
   tags,
@@ -93,6 +94,7 @@ const storedItem = z
     branch: z.string().nullable(),
     created_at: timeText(),
     updated_at: timeText(),
+    notice: saveNotice,
   })
   .register(graphqlTypes, {
     name: 'StoredItem',
@@ -201,8 +203,8 @@ export const memoryStore = defineLongOperation({
     return {
       stored: answered
         .filter(({ sqlstate }) => sqlstate === null)
-        .map(({ index, status, packet_id, kind, project_id, branch, created_at, updated_at }) => ({
-          ...{ index, status, packet_id, kind, project_id, branch, created_at, updated_at },
+        .map(({ index, status, packet_id, kind, project_id, branch, created_at, updated_at, notice }) => ({
+          ...{ index, status, packet_id, kind, project_id, branch, created_at, updated_at, notice },
         })),
       errors: answered
         .filter(({ sqlstate }) => sqlstate !== null)
@@ -217,6 +219,8 @@ export const memoryStore = defineLongOperation({
     const done = `Stored ${stored.length}: ${count('inserted')} new, ${count('updated')} updated, ${count('skipped_dedupe')} known already.`;
     const listed = errors.slice(0, 20).map(({ index, message }) => `item ${index}: ${message}`);
     const more = errors.length > listed.length ? ` and ${errors.length - listed.length} more` : '';
-    return errors.length === 0 ? done : `${done} Not stored: ${listed.join('; ')}${more}.`;
+    const [noticed] = stored.filter(({ notice }) => notice);
+    const notice = noticed ? ` Item ${noticed.index}: ${noticed.notice}` : '';
+    return errors.length === 0 ? `${done}${notice}` : `${done} Not stored: ${listed.join('; ')}${more}.${notice}`;
   },
 });

@@ -16,6 +16,7 @@ import {
   redacted,
   redactedNote,
   savedColumns,
+  saveNotice,
   saveStatus,
   scope,
   speaker,
@@ -96,6 +97,7 @@ export const saveMemory = defineOperation({
     status: saveStatus,
     memory,
     redacted,
+    notice: saveNotice,
     similar: z
       .array(similarMemory)
       .nullable()
@@ -109,7 +111,7 @@ export const saveMemory = defineOperation({
   prepare: async ({ content, on_similar }, embedding) =>
     on_similar === 'keep' || !content ? null : embedding.content(content),
   run: (client, { on_similar, ...input }, embedded: EmbeddedText | null) =>
-    call(client, `${savedColumns}, standing.similar_json(r."similar") as similar`, 'save_memory', {
+    call(client, `${savedColumns}, r.notice, standing.similar_json(r."similar") as similar`, 'save_memory', {
       ...input,
       // With keep the similar memories are looked up after the save, so that the save does not wait for a vector.
       ...(on_similar !== 'keep' && { on_similar, ...vectorParameters('content_vector', embedded) }),
@@ -127,7 +129,7 @@ export const saveMemory = defineOperation({
     },
   },
   recalls: ({ status }) => status !== 'inserted',
-  summarize: ({ status, memory, redacted, similar }, reader) => {
+  summarize: ({ status, memory, redacted, notice, similar }, reader) => {
     const others = (similar ?? []).filter(({ packet_id }) => packet_id !== memory.packet_id);
     const also = others.length
       ? ` Nearly the same: ${others.map((it) => `${it.packet_id}${signature(it, reader)} (${it.similarity.toFixed(2)})`).join(', ')}.`
@@ -138,6 +140,6 @@ export const saveMemory = defineOperation({
       updated: `Merged into ${memory.packet_id}${signature(standingOf(memory), reader)} ${where}.`,
       inserted: `Saved as ${memory.packet_id} ${where}.${memory.review_state ? ' It waits for a review, and does not count before.' : ''}`,
     };
-    return `${what[status]}${redactedNote(redacted)}${also}`;
+    return `${what[status]}${redactedNote(redacted)}${also}${notice ? ` ${notice}` : ''}`;
   },
 });

@@ -1,4 +1,12 @@
-import { figuresOf, mean, ndcgAt, percentile, recallAt, reciprocalRank } from '../../../bench/eval/metrics.ts';
+import {
+  belowALeg,
+  figuresOf,
+  mean,
+  ndcgAt,
+  percentile,
+  recallAt,
+  reciprocalRank,
+} from '../../../bench/eval/metrics.ts';
 
 const close = (actual: number, expected: number) =>
   expect(Math.abs(actual - expected), `${actual} is not ${expected}`).toBeLessThan(1e-9);
@@ -64,6 +72,7 @@ describe('figures', () => {
     expect(figures).toStrictEqual({
       ndcg_at_10: 0.3066,
       recall_at_1: 0.25,
+      recall_at_5: 0.25,
       recall_at_10: 0.25,
       mrr: 0.5,
       success_at_10: 0.5,
@@ -71,5 +80,34 @@ describe('figures', () => {
       p95_ms: 30,
     });
     expect(mean([])).toBe(0);
+  });
+
+  it('tells the figures of each category of questions apart', () => {
+    const query = (ranking: string[], category?: string) => ({
+      ranking,
+      relevant: new Set(['a']),
+      milliseconds: 10,
+      ...(category && { category }),
+    });
+    const { recall_at_1, categories } = figuresOf([query(['a'], 'general'), query(['x'], 'specific'), query(['a'])]);
+    expect(recall_at_1).toBe(0.6667);
+    expect(Object.entries(categories!).map(([name, part]) => [name, part.recall_at_1])).toStrictEqual([
+      ['general', 1],
+      ['specific', 0],
+    ]);
+    expect(categories!.general!.categories).toBeUndefined();
+  });
+});
+
+describe('a hybrid search that is below one of its parts', () => {
+  const figures = (recall_at_10: number, ndcg_at_10: number) => ({ ...figuresOf([]), recall_at_10, ndcg_at_10 });
+
+  it('is told by measure and part, from more than .005 on', () => {
+    const hybrid = figures(0.5, 0.6);
+    expect(belowALeg({ hybrid, lexical: figures(0.505, 0.605), semantic: figures(0.4, 0.5) })).toStrictEqual([]);
+    expect(belowALeg({ hybrid, lexical: figures(0.5051, 0.6), semantic: figures(0.4, 0.7) })).toStrictEqual([
+      'hybrid has a recall_at_10 of 0.5, and lexical alone has 0.5051',
+      'hybrid has a ndcg_at_10 of 0.6, and semantic alone has 0.7',
+    ]);
   });
 });

@@ -97,6 +97,17 @@ describe('the README and the tutorial', () => {
       );
   });
 
+  it('saves a conversation, and finds an answer by the question before it', async () => {
+    const save = block('sh', 'mutation');
+    const token = save.slice(0, save.indexOf('\n') + 1);
+    const answerAfter = (text: string) => JSON.parse(blocksOf(readme.slice(readme.indexOf(text)), 'json')[0]!);
+    const stored = JSON.parse(sh(`${token}${block('sh', '"standup"')}`));
+    expect(stored).toStrictEqual(answerAfter('"standup"'));
+    // The context of the answer is made with its vector.
+    const expected = JSON.stringify(answerAfter('what did Ben say'));
+    await eventually(() => JSON.stringify(JSON.parse(sh(`${token}${block('sh', 'what did Ben say')}`))) === expected);
+  });
+
   // Without psql on the machine its examples cannot run.
   const itWithPsql = hasPsql ? it : it.skip;
 

@@ -25,7 +25,7 @@ describeOnServer('a search among 100,000 memories', () => {
   describe('by meaning', () => {
     // A thread lifts what stands in it, so that the ten best are not the ten nearest.
     beforeAll(() => gateway.sql('L', 'select set_search_settings(thread_weight => 0)'));
-    afterAll(() => gateway?.sql('L', 'select set_search_settings(thread_weight => 0.5)'));
+    afterAll(() => gateway?.sql('L', 'select set_search_settings(thread_weight => 0.25)'));
 
     for (const [project, share] of Object.entries(SHARES)) {
       for (const way of ['can read', 'asks for'] as const) {

@@ -12,7 +12,7 @@ interface Explanation {
   semantic?: { content: number | null; context: number | null } | null;
   weights?: { lexical: number; semantic: number; context: number } | null;
   boosts?: { factor: number; recency: number; importance: number } | null;
-  conversation?: { lifted: number | null; next: number | null; thread: number | null; speaker: boolean } | null;
+  conversation?: { lifted: number | null; thread: number | null; neighbour: number | null; speaker: boolean } | null;
 }
 
 interface Part {

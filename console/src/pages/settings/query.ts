@@ -196,8 +196,8 @@ export const rankingQuery = graphql(`
   query Ranking {
     admin {
       searchSettings {
-        lexicalWeight semanticWeight contextWeight chunkWeight threadWeight nextWeight speakerBoost minRelevance recencyBoost
-        importanceBoost halfLifeDays languages
+        lexicalWeight semanticWeight lexicalContextWeight semanticContextWeight chunkWeight threadWeight neighbourWeight
+        speakerBoost minRelevance recencyBoost importanceBoost halfLifeDays languages
       }
       findSettings { matchWeight recencyWeight proximityWeight citationWeight halfLifeDays }
     }
@@ -207,14 +207,15 @@ export const rankingQuery = graphql(`
 export type RankingData = ResultOf<typeof rankingQuery>;
 export const setSearchSettings = graphql(`
   mutation SetSearchSettings(
-    $lexicalWeight: Float $semanticWeight: Float $contextWeight: Float $chunkWeight: Float $threadWeight: Float
-    $nextWeight: Float $speakerBoost: Float $minRelevance: Float $recencyBoost: Float $importanceBoost: Float
+    $lexicalWeight: Float $semanticWeight: Float $lexicalContextWeight: Float $semanticContextWeight: Float $chunkWeight: Float $threadWeight: Float
+    $neighbourWeight: Float $speakerBoost: Float $minRelevance: Float $recencyBoost: Float $importanceBoost: Float
     $halfLifeDays: JSON $languages: [String]
   ) {
     admin {
       setSearchSettings(
-        lexicalWeight: $lexicalWeight, semanticWeight: $semanticWeight, contextWeight: $contextWeight, chunkWeight: $chunkWeight
-        threadWeight: $threadWeight, nextWeight: $nextWeight, speakerBoost: $speakerBoost, minRelevance: $minRelevance
+        lexicalWeight: $lexicalWeight, semanticWeight: $semanticWeight, lexicalContextWeight: $lexicalContextWeight
+        semanticContextWeight: $semanticContextWeight, chunkWeight: $chunkWeight
+        threadWeight: $threadWeight, neighbourWeight: $neighbourWeight, speakerBoost: $speakerBoost, minRelevance: $minRelevance
         recencyBoost: $recencyBoost, importanceBoost: $importanceBoost, halfLifeDays: $halfLifeDays, languages: $languages
       ) { updatedAt }
     }

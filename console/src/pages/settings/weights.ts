@@ -18,13 +18,14 @@ export interface Settings {
 }
 
 export const SEARCH: readonly Weight[] = [
-  weight('lexicalWeight', 'Words', 'Beside meaning: how much the words of the query count.', 0.4),
-  weight('semanticWeight', 'Meaning', 'Beside words: how much nearness in meaning counts.', 0.6),
-  weight('contextWeight', 'Context', 'Lifts a memory that fits better with the one before it.', 0.75),
-  weight('chunkWeight', 'Part of a long text', 'Lifts a long memory by its best part.', 0.5),
-  weight('threadWeight', 'Thread', 'Lets the best of a thread lift the others.', 0.5),
-  weight('nextWeight', 'Answer after it', 'Lends a part of the next memory in the thread.', 0.4),
-  weight('speakerBoost', 'Speaker', 'Lifts what a person said whom the query names.', 0.6),
+  weight('lexicalWeight', 'Words', 'Beside meaning: how much the words of the query count.', 0.35),
+  weight('semanticWeight', 'Meaning', 'Beside words: how much nearness in meaning counts.', 0.65),
+  weight('lexicalContextWeight', 'Words of context', 'Lifts what has more words with the one before it.', 0.75),
+  weight('semanticContextWeight', 'Meaning in context', 'Lifts what is nearer with the one before it.', 1),
+  weight('chunkWeight', 'Part of a long text', 'Lifts a long memory by its best part.', 0.25),
+  weight('threadWeight', 'Thread', 'Lets the best of a thread lift the others.', 0.25),
+  weight('neighbourWeight', 'Neighbours', 'Lifts what stands beside the first hits in its thread.', 0.2),
+  weight('speakerBoost', 'Speaker', 'Lifts what a person said whom the query names.', 1),
   weight('recencyBoost', 'Recency', 'Lifts what is new; with importance at most 0.2.', 0.04, 0.2),
   weight('importanceBoost', 'Importance', 'Lifts what matters; with recency at most 0.2.', 0.15, 0.2),
   weight('minRelevance', 'Least relevance', 'Below it a question finds nothing.', 0.2),

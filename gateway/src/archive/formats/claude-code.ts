@@ -43,6 +43,7 @@ export const claudeCode: Format = {
       const time = times.in(record);
       startedAt ??= time;
       endedAt = time ?? endedAt;
+      collected.at(time);
 
       const said = isFields(record.message) ? record.message : null;
       if (!said || record.isMeta === true) continue;

@@ -30,6 +30,7 @@ export const codex: Format = {
       const time = times.in(record);
       startedAt ??= time;
       endedAt = time ?? endedAt;
+      collected.at(time);
       const payload = isFields(record.payload) ? record.payload : record;
       if (record.type === 'session_meta' || isMeta(record)) {
         // A fork repeats the meta records of the sessions that it comes from, after its own.

@@ -41,6 +41,7 @@ export async function readChat(
     const time = times.in(record);
     startedAt ??= time;
     endedAt = time ?? endedAt;
+    collected.at(time);
     const text = textOfContent(record.content ?? record.text);
     if (record.role === 'tool') {
       collected.addResult(record.tool_call_id, text, null);

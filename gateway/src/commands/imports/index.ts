@@ -7,11 +7,12 @@ import { mem0 } from './mem0.ts';
 import { memories } from './memories.ts';
 import { parseObject } from './objects.ts';
 import { serverMemory } from './server-memory.ts';
+import { session } from './session.ts';
 
 export { FORMATS, type FormatName } from './format.ts';
 
 /** The most particular first: the last takes what no other recognises. */
-const formats: readonly ImportFormat[] = [chatgpt, serverMemory, mem0, csv, memories];
+const formats: readonly ImportFormat[] = [chatgpt, serverMemory, mem0, session, csv, memories];
 
 /** So much of a file is looked at to tell what it is. */
 const LOOK_AT_CHARACTERS = 256 * 1024;
@@ -34,7 +35,7 @@ export async function* readImport(
   }
   const first = await firstIn(head);
   const format = formats.find((one) => (from ? one.name === from : one.recognises({ name, first, head })))!;
-  yield* format.read(whole());
+  yield* format.read(whole(), name);
 }
 
 async function firstIn(head: string): Promise<Record<string, unknown> | null> {

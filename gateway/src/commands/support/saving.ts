@@ -13,9 +13,12 @@ const STALLED_MS = 180_000;
 
 /** The fields of SaveMemoryInput in GraphQL, or the problem with them. */
 export type Candidate = { input: Record<string, unknown> } | { problem: string };
-export type Outcome = { status: 'inserted' | 'skipped_dedupe'; packetId: string } | { problem: string };
+export type Outcome =
+  | { status: 'inserted' | 'skipped_dedupe'; packetId: string; notice: string | null }
+  | { problem: string };
 
-const SAVE = 'mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { status memory { packetId traceId } } }';
+const SAVE =
+  'mutation ($input: SaveMemoryInput!) { saveMemory(input: $input) { status notice memory { packetId traceId } } }';
 const STATS = 'query ($projectId: String) { getMemoryStats(projectId: $projectId) { embedded awaitingEmbedding } }';
 
 /**
@@ -81,10 +84,15 @@ const threadOfCandidate = (candidate: Candidate) => ('input' in candidate ? thre
 async function save(client: Client, input: Record<string, unknown>): Promise<Outcome> {
   try {
     const { saveMemory } = await client.request<{
-      saveMemory: { status: 'inserted' | 'skipped_dedupe'; memory: { packetId: string; traceId: string | null } };
+      saveMemory: {
+        status: 'inserted' | 'skipped_dedupe';
+        notice: string | null;
+        memory: { packetId: string; traceId: string | null };
+      };
     }>(SAVE, { input });
-    const { packetId, traceId } = saveMemory.memory;
-    return { status: isFromEarlierRun(input, traceId) ? 'skipped_dedupe' : saveMemory.status, packetId };
+    const { notice, memory } = saveMemory;
+    const status = isFromEarlierRun(input, memory.traceId) ? 'skipped_dedupe' : saveMemory.status;
+    return { status, packetId: memory.packetId, notice };
   } catch (error) {
     if (error instanceof Refused) return { problem: error.message };
     throw error;
