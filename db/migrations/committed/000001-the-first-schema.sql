@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:fc37e1366f94002ef7c00328b0e7ff50895c353e
+--! Hash: sha1:f43f85220914ae4d9a4142d737ac33bc420aa427
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8103,7 +8103,7 @@ begin
     -- formula of its own: ranking.walk_words() needs both.
     execute format(
       $sql$create index %I on public.packet_store using bm25 (words.index_text(words))
-        with (text_config = 'simple', k1 = 1.2, b = 0) where %s$sql$,
+        with (text_config = 'simple', k1 = 0.9, b = 0) where %s$sql$,
       name, packets.in_bucket('', bucket));
     -- Statistics of an index expression hold samples of contents, which EXPLAIN estimates would reveal bit by bit.
     execute format('alter index public.%I alter column 1 set statistics 0', name);
@@ -9142,8 +9142,8 @@ comment on function ranking.occurrences is 'How often a word occurs in a text, g
 create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
 returns double precision
 language sql immutable parallel safe
-return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
-comment on function ranking.saturation is 'What a word counts in BM25 (k1 1.2, b .75, or 0 without the ratio) before its weight.';
+return 1.9 * occurrences / (occurrences + case when length_ratio is null then 0.9 else 0.54 + 0.36 * length_ratio end);
+comment on function ranking.saturation is 'What a word counts in BM25 (k1 .9, b .4, or 0 without the ratio) before its weight.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
@@ -9337,9 +9337,11 @@ create table public.embedding_models (
   state_since timestamptz,
   relevance_midpoint real not null,
   relevance_slope real not null,
+  relevance_word_slope real not null default 2,
   constraint embedding_model_plain check (embeddings.is_model_name(model)),
   constraint embedding_dimensions_fit check (dimensions between 1 and embeddings.max_dimensions()),
-  constraint embedding_relevance_rises check (relevance_midpoint between -1 and 1 and relevance_slope > 0),
+  constraint embedding_relevance_rises check (
+    relevance_midpoint between -1 and 1 and relevance_slope > 0 and relevance_word_slope >= 0),
   constraint embedding_state_known check (state in ('serving', 'arriving', 'leaving')),
   constraint embedding_state_dated check ((state is null) = (state_since is null)),
   -- The constraint is deferred so that the switch can be one update of two rows.
@@ -9355,9 +9357,11 @@ call identity.describe('public.embedding_models', 'Embedding models whose vector
   state: serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can
     serve later; leaving: the vectors of this model are being deleted; null: none of these.
   state_since: Time when the model entered its state.
-  relevance_midpoint: The cosine similarity of a query and a memory that means a relevance of 0.5.
-  relevance_slope: How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity -
-    relevance_midpoint))).');
+  relevance_midpoint: The cosine similarity of a query and a memory that means a relevance of 0.5, if the memory has a fifth of
+    the words of the query.
+  relevance_slope: How fast relevance rises with similarity, among 500 memories or more: relevance is 1 / (1 +
+    exp(-relevance_slope * (similarity - relevance_midpoint) - relevance_word_slope * (share - 0.2))).
+  relevance_word_slope: How fast relevance rises with the share of the words of the query that the memory has.');
 
 alter table public.embedding_models enable row level security, force row level security;
 
@@ -9691,21 +9695,21 @@ comment on function embeddings.create_nearest_function is 'Creates the function 
   'embedding type. It has one statement for each index, because the planner must know the index, and PostgreSQL keeps their '
   'plans: planning over dozens of indexes takes a fifth as long as the scan. The statements hold no text of a caller.';
 
-create function embeddings.default_relevance(model text, out midpoint real, out slope real)
+create function embeddings.default_relevance(model text, out midpoint real, out slope real, out word_slope real)
 language sql immutable parallel safe set search_path = ''
 begin atomic
-  select known.midpoint, known.slope
+  select known.midpoint, known.slope, known.word_slope
   from (values
-    -- Learned on judged pairs against pairs of different subjects: Cranfield and QMSum.
-    (1, 'all-MiniLM-L6-v2%', 0.345::real, 45::real),
+    -- Learned on judged questions and questions about other subjects: Cranfield, QMSum, code and paraphrases.
+    (1, 'all-MiniLM-L6-v2%', 0.43::real, 25::real, 5::real),
     -- Not measured: set low, so that they leave out only what hardly any query means.
-    (2, 'text-embedding-3-%', 0.25, 20),
-    (3, 'text-embedding-ada-002%', 0.76, 60),
+    (2, 'text-embedding-3-%', 0.25, 20, 3),
+    (3, 'text-embedding-ada-002%', 0.76, 60, 3),
     -- Of an unknown model only what points away from the query is taken to be irrelevant.
-    (4, '%', 0.15, 6)) as known (place, pattern, midpoint, slope)
+    (4, '%', 0.15, 6, 2)) as known (place, pattern, midpoint, slope, word_slope)
   where default_relevance.model like known.pattern order by known.place limit 1;
 end;
-comment on function embeddings.default_relevance is 'A model''s first map from similarity to relevance: midpoint, slope.';
+comment on function embeddings.default_relevance is 'A model''s first map to relevance: midpoint, slope, word_slope.';
 
 -- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no harm.
 create function public.register_embedding_model(model text, dimensions integer) returns void
@@ -9719,8 +9723,8 @@ begin
   elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
     perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()));
   end if;
-  insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope)
-  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r
+  insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope, relevance_word_slope)
+  select model, dimensions, r.midpoint, r.slope, r.word_slope from embeddings.default_relevance(model) as r
   on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
   if registered_dimensions <> dimensions then
@@ -10478,12 +10482,14 @@ call identity.describe('public.similar_memory', 'A memory that is a near-duplica
   packet_id: The near-duplicate memory.
   similarity: The similarity, from 0 to 1; 1 means the same words.');
 
-create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
+create type public.save_result as (
+  status text, memory public.packet_store, "similar" public.similar_memory[], notice text);
 call identity.describe('public.save_result', 'The answer of a save: its status, the memory''s row after the save, and
     near-duplicates, most similar first (null if they were not searched for).
   status: inserted, updated or skipped_dedupe.
   memory: The memory''s row after the save.
-  similar: Near-duplicates, most similar first; null if they were not searched for.');
+  similar: Near-duplicates, most similar first; null if they were not searched for.
+  notice: How to save this better another time, or null.');
 --! EndIncluded 100-duplicates/010-save-result.sql
 --! Included 100-duplicates/015-telling-words.sql
 -- The words that change what a text says, by language: compare_used_words() looks up the words that differ between two texts
@@ -13573,6 +13579,19 @@ grant execute on function memories.restate_attestations, memories.find_ended, me
   memories.identity_of, memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown,
   memories.note_answer, memories.with_content to l9_agent, l9_admin;
 --! EndIncluded 130-memories/035-save-draft.sql
+--! Included 130-memories/037-conversation-notice.sql
+-- What the writer of a conversation is told that saves it as notes. save_memory() and memory_store() call conversation_notice().
+create function memories.conversation_notice(draft public.packet_store, content text) returns text
+language sql immutable parallel safe set search_path = ''
+return case
+  when (draft).packet_type = 'note' and (draft).thread_id is not null
+    and packets.speaker_of('message', (draft).metadata, content) is not null
+  then 'This note of a thread looks like something that somebody said. '
+    'Save such texts with kind message, speaker and timestamp: they are found better, and by who said them and when.' end;
+comment on function memories.conversation_notice is 'How a draft is saved better, if it is a note of a thread that names who '
+  'said it, as speaker or as the name that begins its text ("Ann: good morning"). Null otherwise. Nothing is changed by itself.';
+grant execute on function memories.conversation_notice to l9_agent, l9_admin;
+--! EndIncluded 130-memories/037-conversation-notice.sql
 --! Included 130-memories/040-save-memory.sql
 -- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
 -- call it, too.
@@ -13640,6 +13659,7 @@ begin
     answer := memories.answer_of_key(idempotency_key, request_hash);
     if answer.status is not null then
       perform memories.audit_shown(answer);
+      answer.notice := memories.conversation_notice(draft, content);
       return answer;
     end if;
   end if;
@@ -13660,6 +13680,7 @@ begin
       answer."similar" := near; -- Of other kinds, their own rules say which are the same.
     end if;
   end if;
+  answer.notice := memories.conversation_notice(draft, content);
   perform memories.note_answer(answer, rules, ttl);
   if idempotency_key is not null then
     perform memories.remember_answer(idempotency_key, request_hash, answer);
@@ -13813,7 +13834,8 @@ grant execute on function memories.check_list, memories.check_ids, memories.give
 -- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
-  field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
+  field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb,
+  notice text);
 call identity.describe('public.stored_item', 'What became of one item of memory_store: it has a status and a memory, or an error.
   index: The place of the item in the list, from 0.
   status: inserted, updated or skipped_dedupe; null if the item was not stored.
@@ -13829,7 +13851,8 @@ call identity.describe('public.stored_item', 'What became of one item of memory_
   is_unfinished: True if sections of a document are left for another call with the same item.
   updated_at: When the memory was last changed: its version, for a later expected_version.
   current: Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and
-    content.');
+    content.
+  notice: How to save this better another time, or null.');
 
 create function memories.is_fault_of_item(sqlstate text) returns boolean language sql immutable parallel safe set search_path = ''
 -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
@@ -14052,7 +14075,7 @@ begin
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
       select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text,
-        null::text, null::jsonb, false, i.updated_at, null::jsonb
+        null::text, null::jsonb, false, i.updated_at, null::jsonb, null::text
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -14193,7 +14216,9 @@ begin
     where a.sqlstate is not null group by 1, 2, 3, 4) r;
   return query
     select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
-      a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
+      a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end,
+      case when a.status is not null then
+        memories.conversation_notice(drafts[a.index], (drafts[a.index]).envelope ->> 'content') end
     from unnest(answers) as a order by a.index;
 end $$;
 comment on function public.memory_store is 'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the '
@@ -18873,11 +18898,12 @@ create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
   lexical_weight real not null,
   semantic_weight real not null,
-  context_weight real not null,
+  lexical_context_weight real not null,
+  semantic_context_weight real not null,
   uses_chunks boolean not null,
   chunk_weight real not null,
   thread_weight real not null,
-  next_weight real not null,
+  neighbour_weight real not null,
   speaker_boost real not null,
   common_word_share real not null,
   min_relevance real not null,
@@ -18887,9 +18913,10 @@ create table public.search_settings (
   languages text[] not null,
   updated_at timestamptz not null default now(),
   constraint search_weights_from_0_to_1 check (
-    lexical_weight between 0 and 1 and semantic_weight between 0 and 1 and context_weight between 0 and 1
-    and chunk_weight between 0 and 1 and thread_weight between 0 and 1 and next_weight between 0 and 1
-    and speaker_boost between 0 and 1 and common_word_share between 0 and 1 and min_relevance between 0 and 1),
+    lexical_weight between 0 and 1 and semantic_weight between 0 and 1 and lexical_context_weight between 0 and 1
+    and semantic_context_weight between 0 and 1 and chunk_weight between 0 and 1 and thread_weight between 0 and 1
+    and neighbour_weight between 0 and 1 and speaker_boost between 0 and 1 and common_word_share between 0 and 1
+    and min_relevance between 0 and 1),
   constraint search_weights_not_both_0 check (lexical_weight + semantic_weight > 0),
   constraint search_boosts_at_most_a_fifth check (
     recency_boost >= 0 and importance_boost >= 0 and recency_boost + importance_boost <= 0.2001),
@@ -18902,14 +18929,16 @@ call identity.describe('public.search_settings', 'Weights of a tenant''s searche
   tenant_id: The tenant.
   lexical_weight: Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.
   semantic_weight: Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.
-  context_weight: From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this
-    part of the difference.
+  lexical_context_weight: From 0 to 1. If the words match better together with those of its predecessor in the thread, a memory''s
+    score of words is raised by this part of the difference.
+  semantic_context_weight: The same for the score of meaning.
   uses_chunks: True if long memories are also compared chunk by chunk.
   chunk_weight: From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised by
     this part of the difference.
   thread_weight: From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory
     itself.
-  next_weight: From 0 to 1: which part of its own score the next memory in the thread lends to a memory.
+  neighbour_weight: From 0 to 1: which part of its own score each of the first three hits lends to the memories before and after
+    it in its thread.
   speaker_boost: From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by
     half of this part.
   common_word_share: Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left
@@ -18929,16 +18958,18 @@ grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 
 create trigger _500_audit after insert or update on public.search_settings
   for each row execute function administration.tg__audit_identity(
-    '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'chunk_weight', 'thread_weight', 'next_weight',
-    'speaker_boost', 'common_word_share', 'min_relevance', 'recency_boost', 'importance_boost', 'half_life_days', 'languages');
+    '', 'lexical_weight', 'semantic_weight', 'lexical_context_weight', 'semantic_context_weight', 'uses_chunks', 'chunk_weight',
+    'thread_weight', 'neighbour_weight', 'speaker_boost', 'common_word_share', 'min_relevance', 'recency_boost',
+    'importance_boost', 'half_life_days', 'languages');
 
 create function search.default_settings() returns public.search_settings
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   return jsonb_populate_record(null::public.search_settings, '{
-    "lexical_weight": 0.4, "semantic_weight": 0.6, "context_weight": 0.75, "uses_chunks": true, "chunk_weight": 0.5,
-    "thread_weight": 0.5, "next_weight": 0.4, "speaker_boost": 0.6, "common_word_share": 0.4, "min_relevance": 0.2,
-    "recency_boost": 0.04, "importance_boost": 0.15, "half_life_days": {"default": 180}, "languages": ["english"]}');
+    "lexical_weight": 0.35, "semantic_weight": 0.65, "lexical_context_weight": 0.75, "semantic_context_weight": 1,
+    "uses_chunks": true, "chunk_weight": 0.25, "thread_weight": 0.25, "neighbour_weight": 0.2, "speaker_boost": 1,
+    "common_word_share": 0.4, "min_relevance": 0.2, "recency_boost": 0.04, "importance_boost": 0.15,
+    "half_life_days": {"default": 180}, "languages": ["english"]}');
 end $$;
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
 
@@ -18997,8 +19028,8 @@ comment on function search.check_weights is 'Raises L9VAL, naming the field, if 
 create function search.check_search_settings(settings public.search_settings) returns void
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
-  perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,context_weight,chunk_weight,thread_weight,'
-    'next_weight,speaker_boost,common_word_share,min_relevance}');
+  perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,lexical_context_weight,'
+    'semantic_context_weight,chunk_weight,thread_weight,neighbour_weight,speaker_boost,common_word_share,min_relevance}');
   if settings.lexical_weight + settings.semantic_weight = 0 then
     perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0');
   elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
@@ -19015,8 +19046,9 @@ comment on function search.check_search_settings is 'Raises L9VAL, naming the fi
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both succeed.
 create function public.set_search_settings(lexical_weight real default null, semantic_weight real default null,
-  context_weight real default null, uses_chunks boolean default null, chunk_weight real default null,
-  thread_weight real default null, next_weight real default null, speaker_boost real default null,
+  lexical_context_weight real default null, semantic_context_weight real default null, uses_chunks boolean default null,
+  chunk_weight real default null,
+  thread_weight real default null, neighbour_weight real default null, speaker_boost real default null,
   common_word_share real default null, min_relevance real default null, recency_boost real default null,
   importance_boost real default null, half_life_days jsonb default null, tenant_id uuid default null,
   languages text[] default null) returns public.search_settings
@@ -19031,9 +19063,10 @@ begin
   select s.* into settings from public.search_settings s where s.tenant_id = admin.target_tenant_id for update;
   settings := jsonb_populate_record(settings, jsonb_strip_nulls(jsonb_build_object(
     'lexical_weight', set_search_settings.lexical_weight, 'semantic_weight', set_search_settings.semantic_weight,
-    'context_weight', set_search_settings.context_weight, 'uses_chunks', set_search_settings.uses_chunks,
+    'lexical_context_weight', set_search_settings.lexical_context_weight,
+    'semantic_context_weight', set_search_settings.semantic_context_weight, 'uses_chunks', set_search_settings.uses_chunks,
     'chunk_weight', set_search_settings.chunk_weight, 'thread_weight', set_search_settings.thread_weight,
-    'next_weight', set_search_settings.next_weight, 'speaker_boost', set_search_settings.speaker_boost,
+    'neighbour_weight', set_search_settings.neighbour_weight, 'speaker_boost', set_search_settings.speaker_boost,
     'common_word_share', set_search_settings.common_word_share, 'min_relevance', set_search_settings.min_relevance,
     'recency_boost', set_search_settings.recency_boost, 'importance_boost', set_search_settings.importance_boost)));
   if set_search_settings.languages is not null then
@@ -19045,8 +19078,9 @@ begin
   settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
   settings.updated_at := clock_timestamp();
   update public.search_settings s set (
-    tenant_id, lexical_weight, semantic_weight, context_weight, uses_chunks, chunk_weight, thread_weight, next_weight,
-    speaker_boost, common_word_share, min_relevance, recency_boost, importance_boost, half_life_days, languages, updated_at)
+    tenant_id, lexical_weight, semantic_weight, lexical_context_weight, semantic_context_weight, uses_chunks, chunk_weight,
+    thread_weight, neighbour_weight, speaker_boost, common_word_share, min_relevance, recency_boost, importance_boost,
+    half_life_days, languages, updated_at)
     = (select settings.*)
   where s.tenant_id = admin.target_tenant_id returning s.* into settings;
   return settings;
@@ -19079,6 +19113,21 @@ comment on function search.tg_packet_store__choose_language is 'Gives a memory w
 create trigger _370_choose_language before insert or update of language on public.packet_store
   for each row when (new.language is null) execute function search.tg_packet_store__choose_language();
 --! EndIncluded 220-search/035-choose-language.sql
+--! Included 220-search/038-nearest-memory.sql
+-- What a search shows where nothing matched well. The answers of search_memory(), memory_find and recall_lessons() have it.
+create type public.nearest_memory as (packet_id uuid, kind text, snippet text, score real, relevance real, scope text,
+  project_id text, standing public.standing);
+call identity.describe('public.nearest_memory', 'One of up to three memories that are nearest to a query where nothing
+    matched well.
+  packet_id: The memory. get_memory returns it.
+  kind: Kind of the memory.
+  snippet: The part that is nearest, with words of the query between ** and **.
+  score: Score of the memory, from 0 to 1, as that of a hit.
+  relevance: How likely the memory has to do with the query, from 0 to 1.
+  scope: Scope of the memory, which decides which callers can read it.
+  project_id: Project of the memory; null in scope global.
+  standing: Whose word the memory is, and what has superseded it.');
+--! EndIncluded 220-search/038-nearest-memory.sql
 --! Included 220-search/040-search-types.sql
 -- The types of a search: what callers get (memory_hit, search_result), the request that its steps hand on
 -- (search_request), and what retrievers answer. recall_lessons() and memory_find use them too.
@@ -19106,7 +19155,7 @@ call identity.describe('public.memory_hit', 'A memory that a search found, and t
   is_truncated: True if content was truncated.
   snippet: The part that matched best, with words of the query between ** and **.
   score: From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic that
-    score alone, lifted by its conversation (the speaker, the next memory, the thread); in mode graph the confidence of the path;
+    score alone, lifted by its conversation (the speaker, the thread, its neighbours); in mode graph the confidence of the path;
     1 if nothing was ranked.
   lexical_score: BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.
   semantic_score: Cosine similarity to the query, from 0 to 1; null if the memory was not compared.
@@ -19119,24 +19168,27 @@ call identity.describe('public.memory_hit', 'A memory that a search found, and t
   standing: Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that
     superseded it.
   chunk_index: Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.
-  explanation: With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the
-    semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the
-    path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next
-    memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit
-    that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.');
+  explanation: With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to
+    1; the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the query
+    names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the
+    best score in the thread, the score of a neighbour among the first hits, and lifted: the score after these), boosts
+    (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the score that it
+    had before). Otherwise null.');
 
-create type public.search_result as (hits public.memory_hit[], searched jsonb);
+create type public.search_result as (hits public.memory_hit[], searched jsonb, nearest public.nearest_memory[]);
 call identity.describe('public.search_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken
     for a missing permission.
-  hits: The hits, best first.
+  hits: The hits, best first. None if nothing matched well.
+  nearest: Then up to three memories that are nearest to the query, best first; otherwise empty.
   searched: mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold,
-    min_relevance, left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not asked for),
+    min_relevance, left_out (how many of the k best were left out because of it), vectors (used, unavailable or not asked for),
     candidates (their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.');
 
 create type search.search_request as (started_at timestamptz, caller identity.identity, searched_scopes text[],
   requested_scopes text[], project_id text, branch text, filters jsonb, query text, languages text[], like_packet_id uuid,
   k integer, requested_mode text, mode text, vector extensions.vector, model text, dimensions integer, threshold real,
-  min_relevance real, word_weights double precision[], lexemes text[], relevance_midpoint real, relevance_slope real,
+  min_relevance real, cuts_each boolean, word_weights double precision[], lexemes text[], relevance_midpoint real,
+  relevance_slope real, relevance_word_slope real,
   as_of timestamptz, max_tokens integer, candidates integer, is_explained boolean, settings public.search_settings,
   buckets integer[], current_condition text, current_or_past_condition text, past_condition text, own_row_condition text,
   range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
@@ -19149,11 +19201,13 @@ call identity.describe('search.search_request', 'A checked search: the arguments
   query: The query, or the most frequent words of the memory like_packet_id.
   languages: The languages in which the words of the query are matched.
   mode: The mode that runs: hybrid becomes lexical without a vector, and recent without a query.
-  min_relevance: Hits that are less relevant are left out.
+  min_relevance: Nothing matched well if no hit is as relevant as that.
+  cuts_each: True if the caller asked for min_relevance, so that each hit that is less relevant is left out.
   lexemes: The words of the query, or the most frequent ones of the memory like_packet_id; null if words were not searched.
   word_weights: How much each of these words tells among the memories that the caller may read.
   relevance_midpoint: From the map of the model, as in embedding_models.
   relevance_slope: From the map of the model, as in embedding_models.
+  relevance_word_slope: From the map of the model, as in embedding_models.
   candidates: Number of candidates that each retriever returns.
   buckets: Buckets of the tenants that are searched: one, or all for an operator.
   current_condition: Conditions on packet_store p, for the memory as it is now.
@@ -19182,9 +19236,11 @@ create type search.ranked_memories as (ids uuid[], scores real[], chunks integer
 comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';
 
 create type search.ranked_hits as (
-  hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[]);
+  hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[],
+  nearest public.memory_hit[]);
 comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the '
-  'best were left out because they are not relevant, and the words that were searched with their weights.';
+  'best were left out because they are not relevant, and the words that were searched with their weights. nearest: the best of '
+  'those that were left out, where there are no hits.';
 --! EndIncluded 220-search/040-search-types.sql
 --! Included 220-search/050-search-conditions.sql
 -- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
@@ -19525,7 +19581,7 @@ begin
     end if;
   end if;
   request.context_ids := case
-    when (request.settings).context_weight = 0 then '{}'
+    when greatest((request.settings).lexical_context_weight, (request.settings).semantic_context_weight) = 0 then '{}'
     when request.ids is not null then search.with_contexts(request)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_of(request, 'memory_contexts', max_few / 2, max_few / 2) end;
@@ -19853,7 +19909,7 @@ begin
   ), scored as materialized (
     -- The formula of ranking.saturation(), summed in the order of the words: a sum of fractions depends on it in its last digit.
     select s.is_context, s.packet_id, (
-        select coalesce(sum(n.weights[w.place] * (2.2 * c.times / (c.times + (0.3 + 0.9 * s.length_ratio)))), 0)
+        select coalesce(sum(n.weights[w.place] * (1.9 * c.times / (c.times + (0.54 + 0.36 * s.length_ratio)))), 0)
         from places w
         cross join lateral (select coalesce(s.occurrences[w.place], 0) + coalesce(s.more_occurrences[w.place], 0) as times) c
         where c.times > 0) as score
@@ -19951,7 +20007,7 @@ create function search.find_words(
 returns search.scored_words
 language plpgsql stable set search_path = '' as $$
 declare
-  uses_contexts constant boolean := request.as_of is null and (request.settings).context_weight > 0
+  uses_contexts constant boolean := request.as_of is null and (request.settings).lexical_context_weight > 0
     and request.context_ids is distinct from '{}';
   weights ranking.word_weights;
   candidate_ids uuid[];
@@ -20363,6 +20419,17 @@ grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platfor
 -- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten
 -- times as long as the formula. It is safe because their bodies were parsed when the functions were created.
 
+create function search.enough_words(weights double precision[], memories integer) returns real
+language sql immutable parallel safe
+return (select sum(w.weight) * least(1, 100.0 / nullif(memories, 0)) from unnest(weights) as w (weight))::real;
+comment on function search.enough_words is 'The BM25 score from which on a hybrid search trusts words, among so many memories '
+  '(null: many, and then null): that of all words of the query among 100 or fewer. Among a few memories any word is rare, so '
+  'that what shares one common word with a long question would seem to be a match.';
+
+create function search.trust_in_words(best real, enough real) returns real
+language sql immutable parallel safe return case when best < enough then power(best / enough, 2)::real else 1 end;
+comment on function search.trust_in_words is 'What the words weigh, from 0 to 1, given the best BM25 score of the search.';
+
 create function search.lift_by_context(content real, context real, weight real) returns real language sql immutable parallel safe
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
@@ -20402,9 +20469,9 @@ create function search.lift_by_speaker(score real, is_named boolean, weight real
 language sql immutable parallel safe return case when is_named then score * (1 + weight * (1 - score)) else score end;
 comment on function search.lift_by_speaker is 'Score of a memory whose speaker the query names; 0 and 1 stay as they are.';
 
-create function search.lift_by_next(score real, next real, weight real) returns real
-language sql immutable parallel safe return case when next > 0 then score + weight * next * (1 - score) else score end;
-comment on function search.lift_by_next is 'Score of a memory, given that of the next one in its thread; at most 1.';
+create function search.lift_by_neighbour(score real, neighbour real, weight real) returns real
+language sql immutable parallel safe return case when neighbour > 0 then score + weight * neighbour * (1 - score) else score end;
+comment on function search.lift_by_neighbour is 'Score of a memory beside one of the first hits in its thread; at most 1.';
 
 create function search.lift_by_path(score real, path real) returns real language sql immutable parallel safe
 return case when path is not null then coalesce(score, 0) + 0.3::real * path * (1 - coalesce(score, 0)) else score end;
@@ -20413,10 +20480,6 @@ comment on function search.lift_by_path is 'Score of a memory that states a rela
 create function search.lift_by_thread(score real, best real, weight real) returns real
 language sql immutable parallel safe return (score + weight * best) / (1 + weight);
 comment on function search.lift_by_thread is 'Score of a memory, given the best score in its thread, which keeps its own.';
-
-create function search.relevance(similarity real, midpoint real, slope real) returns real
-language sql immutable parallel safe return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
-comment on function search.relevance is 'Relevance of a memory with this cosine similarity, by the map of the model.';
 
 create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}') returns tsquery[]
 language sql immutable parallel safe set search_path = ''
@@ -20447,13 +20510,6 @@ return (
   from unnest(tests, weights) as w (test, weight));
 comment on function search.word_share is 'The weighed share of the words of a query that a memory has, by its word_tests().';
 
-create function search.relevance_of_words(share real, are_pairs boolean) returns real
-language sql immutable parallel safe return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
-comment on function search.relevance_of_words is 'What the share of words tells about a memory that vectors were compared with: '
-  '0.9 for all words of the query, 0.2 for two thirds of them, and little below. So what has the words of the query is relevant, '
-  'however far it is in meaning. Of pairs of characters the share itself: many pairs are no words, and models may not know their '
-  'scripts.';
-
 create function search.recency(age interval, half_life_days double precision) returns real language sql immutable parallel safe
 return power(0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
 comment on function search.recency is '1 for what happened now, 0.5 after one half-life, 0.25 after two, and so on.';
@@ -20468,11 +20524,47 @@ return (1 + settings.recency_boost * recency + settings.importance_boost * impor
 comment on function search.boost is 'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a '
   'higher one only if its score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and '
   'never less than 83 %.';
-grant execute on function search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
-  search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
-  search.relevance, search.word_tests, search.word_share, search.relevance_of_words, search.recency, search.max_boost,
-  search.boost to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.enough_words, search.trust_in_words, search.lift_by_context, search.lift_by_chunk,
+  search.named_speakers, search.first_name_patterns, search.plain_name, search.is_named, search.lift_by_speaker,
+  search.lift_by_neighbour, search.lift_by_thread, search.lift_by_path, search.word_tests, search.word_share, search.recency,
+  search.max_boost, search.boost to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/150-boost.sql
+--! Included 220-search/155-relevance.sql
+-- Whether a memory has to do with a query at all: formulas that were fitted to judged questions and to questions about other
+-- subjects (npm run eval -- relevance). fuse() calls relevance_of() for its hits, and rank_hits() for what it found by words.
+
+-- Like the formulas of a score, these set no search_path, so that they are inlined.
+
+create function search.relevance_of_words(share real, are_pairs boolean) returns real
+language sql immutable parallel safe return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
+comment on function search.relevance_of_words is 'What the share of words tells, however far a memory is in meaning: 0.9 for all '
+  'words of the query, 0.2 for two thirds of them, and little below. Of pairs of characters the share itself: many pairs are no '
+  'words, and models may not know their scripts.';
+
+-- The best of many memories that have nothing to do with a query is nearer to it than the best of a few, so that more similarity
+-- is asked for where a search compares more. It was measured among 5 to 500 memories.
+create function search.relevance_of_few(memories integer) returns real language sql immutable parallel safe
+return ln(500.0 / least(greatest(coalesce(memories, 500), 8), 500))::real;
+comment on function search.relevance_of_few is 'What a search among so many memories (null: many) adds to the log '
+  'odds of relevance.';
+
+create function search.relevance_of(similarity real, share real, are_pairs boolean, of_few real, midpoint real, slope real,
+  word_slope real) returns real
+language sql immutable parallel safe
+return case
+  when similarity is null then share
+  else greatest(
+    -- What was learned from words says nothing about pairs of characters.
+    1 / (1 + exp(-slope * (similarity - midpoint)
+      - case when are_pairs then 0 else of_few + word_slope * (coalesce(share, 0.1) - 0.2) end)),
+    search.relevance_of_words(share, are_pairs))::real
+end;
+comment on function search.relevance_of is 'Relevance of a memory by its cosine similarity (null: it was not compared), by the '
+  'share of the words of the query that it has (null: words were not searched), by relevance_of_few(), and by the map of the '
+  'model.';
+grant execute on function search.relevance_of_words, search.relevance_of_few, search.relevance_of to l9_agent, l9_admin,
+  l9_platform_admin;
+--! EndIncluded 220-search/155-relevance.sql
 --! Included 220-search/160-fuse.sql
 -- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
 -- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
@@ -20491,15 +20583,20 @@ declare
   pattern text := case when shows_texts then search.passage_pattern(request.query, request.languages) end;
   -- Without a ranking, or with the weights of conversations at 0, the candidates' threads are not looked up.
   lifts boolean := request.mode in ('hybrid', 'lexical', 'semantic')
-    and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
+    and greatest(settings.thread_weight, settings.neighbour_weight, settings.speaker_boost) > 0;
   named text := search.named_speakers(request.query);
   first_names text[] := search.first_name_patterns(request.query);
   word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
   are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
+  -- Of pairs of characters and of the words of another memory many match nothing.
+  enough_words real := case when not are_pairs and request.like_packet_id is null
+    then search.enough_words(request.word_weights, cardinality(request.ids)) end;
+  of_few real := search.relevance_of_few(cardinality(request.ids));
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   query_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
   answer search.ranked_hits;
+  is_answered boolean;
 begin
   if are_pairs then
     -- A model may not know these scripts, so words weigh at least as much as meaning.
@@ -20537,6 +20634,7 @@ begin
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
     select c.packet_id, c.bm25, c.context_bm25, c.found_by, c.path,
+      search.trust_in_words(m.best, enough_words) as trust,
       (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
       coalesce(c.content_similarity, n.content_similarity) as content_similarity, n.whole_similarity,
       coalesce(c.reasoning_similarity, n.reasoning_similarity) as reasoning_similarity,
@@ -20580,8 +20678,8 @@ begin
     from with_similarity s
   ), scored as (
     select s.*,
-      search.lift_by_context(s.lexical_content, s.lexical_context, settings.context_weight) as lexical_score,
-      search.lift_by_context(s.own_similarity, s.lifting_similarity, settings.context_weight) as semantic_score
+      search.lift_by_context(s.lexical_content, s.lexical_context, settings.lexical_context_weight) as lexical_score,
+      search.lift_by_context(s.own_similarity, s.lifting_similarity, settings.semantic_context_weight) as semantic_score
     from not_negative s
   ), ranked as materialized (
     select s.*,
@@ -20590,39 +20688,47 @@ begin
         when 'graph' then s.bm25
         when 'lexical' then s.lexical_score
         when 'semantic' then s.semantic_score
-        else (settings.lexical_weight * coalesce(s.lexical_score, 0) + settings.semantic_weight * coalesce(s.semantic_score, 0))
+        else (settings.lexical_weight * coalesce(s.lexical_score * s.trust, 0)
+            + settings.semantic_weight * coalesce(s.semantic_score, 0))
           / (settings.lexical_weight + settings.semantic_weight)
       end)::real, s.path) as fused
     from scored s
   ), placed as (
-    select r.*, c.predecessor_id, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
+    select r.*, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
       search.is_named(s.name, named, first_names) as is_named,
       search.lift_by_speaker(r.fused, search.is_named(s.name, named, first_names), settings.speaker_boost) as spoken
     from ranked r
     left join public.packet_store p on lifts and p.packet_id = r.packet_id
-    left join lateral (
-      -- The planner would hash all contexts that the caller may read. OFFSET keeps the subquery, which looks one up.
-      select m.predecessor_id from public.memory_contexts m
-      where lifts and settings.next_weight > 0 and m.packet_id = r.packet_id offset 0
-    ) c on true
     cross join lateral (select search.plain_name(p.speaker) as name offset 0) s
-  ), answered as (
-    select n.predecessor_id as packet_id, max(n.spoken) as score
-    from placed n where n.predecessor_id is not null group by n.predecessor_id
-  ), lifted as (
-    select m.*, a.score as next_score, search.lift_by_next(m.spoken, a.score, settings.next_weight) as with_next
-    from placed m left join answered a on a.packet_id = m.packet_id
   ), in_threads as (
     -- A memory without a thread is a thread of its own.
-    select m.*, max(m.with_next) over thread as thread_score,
-      max(m.nearest) over thread as thread_nearest
-    from lifted m
+    select m.*, max(m.spoken) over thread as thread_score, max(m.nearest) over thread as thread_nearest
+    from placed m
     window thread as (
       partition by m.thread_id, case when m.thread_id is null then m.packet_id end,
         m.tenant_id, m.scope, m.project_id, m.org_id, m.user_id)
-  ), conversing as (
-    select m.*, search.lift_by_thread(m.with_next, m.thread_score, settings.thread_weight) as lifted
+  ), threaded as materialized (
+    select m.*, search.lift_by_thread(m.spoken, m.thread_score, settings.thread_weight) as in_thread
     from in_threads m
+  ), first_hits as materialized (
+    select t.packet_id, t.in_thread from threaded t
+    where lifts and settings.neighbour_weight > 0 and request.as_of is null
+    order by t.in_thread desc nulls last, t.similarity desc nulls last, t.packet_id desc limit 3
+  ), beside as (
+    -- What was said before and after the first hits often belongs to the answer. A context has two memories of the same readers.
+    select n.packet_id, max(l.in_thread) as score
+    from first_hits l
+    cross join lateral (
+      select m.predecessor_id as packet_id from public.memory_contexts m where m.packet_id = l.packet_id
+      union all select m.packet_id from public.memory_contexts m where m.predecessor_id = l.packet_id
+      -- The planner would hash all contexts that the caller may read. OFFSET keeps the subquery, which looks up two.
+      offset 0
+    ) n
+    group by n.packet_id
+  ), conversing as (
+    select t.*, b.score as neighbour_score,
+      search.lift_by_neighbour(t.in_thread, b.score, settings.neighbour_weight) as lifted
+    from threaded t left join beside b on b.packet_id = t.packet_id
   ), within_reach as (
     -- No boost can lift a candidate below this bound into the first k. The factor 1.0001 covers rounding errors of real numbers.
     select r.* from conversing r
@@ -20667,15 +20773,11 @@ begin
     order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc limit request.k
   ), relevant as (
     select b.*, b.envelope ->> 'content' as content,
-      case
-        when request.mode in ('recent', 'graph') then null
-        when b.nearest is null then s.word_share
-        else greatest(
-          search.relevance(
-            search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight),
-            request.relevance_midpoint, request.relevance_slope),
-          search.relevance_of_words(s.word_share, are_pairs))
-      end as relevance
+      row_number() over (
+        order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc) as place,
+      case when request.mode not in ('recent', 'graph') then search.relevance_of(
+        search.lift_by_thread(b.nearest, b.thread_nearest, settings.thread_weight), s.word_share, are_pairs, of_few,
+        request.relevance_midpoint, request.relevance_slope, request.relevance_word_slope) end as relevance
     from first_k b
     cross join lateral (
       -- The formula of search.word_share(), which would not be inlined.
@@ -20688,6 +20790,16 @@ begin
       ) u
       cross join unnest(word_tests, request.word_weights) as w (test, weight)
     ) s
+  ), judged as (
+    select r.*,
+      -- What is related to an entity of the query has to do with it.
+      coalesce(r.relevance >= request.min_relevance, true) or r.path is not null as is_relevant
+    from relevant r
+  ), kept as (
+    -- One relevant memory answers the query, and then all are hits, unless the caller asked for relevant ones only.
+    select j.*, case when request.cuts_each then j.is_relevant else bool_or(j.is_relevant) over () end as is_kept,
+      bool_or(j.is_relevant) over () as is_answered
+    from judged j
   )
   select
     array_agg(row(
@@ -20703,18 +20815,18 @@ begin
         'graph', request.paths -> b.packet_id::text,
         'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),
         'weights', jsonb_build_object(
-          'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight, 'context', settings.context_weight),
+          'lexical', settings.lexical_weight, 'semantic', settings.semantic_weight,
+          'lexical_context', settings.lexical_context_weight, 'semantic_context', settings.semantic_context_weight),
         'fused', b.fused,
         'conversation', jsonb_build_object(
-          'speaker', b.is_named, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
-          'lifted', b.lifted),
+          'speaker', b.is_named, 'thread', case when b.thread_id is not null then b.thread_score end,
+          'neighbour', b.neighbour_score, 'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
-    )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored), (select count(*)::integer from relevant r
-      where r.relevance < request.min_relevance and r.path is null)
-  into answer.hits, answer.considered, answer.left_out
-  from relevant b
+    )::public.memory_hit order by b.place), bool_or(b.is_answered),
+    (select count(*)::integer from scored), (select count(*)::integer from kept k where not k.is_kept)
+  into answer.hits, is_answered, answer.considered, answer.left_out
+  from kept b
   left join lateral (
     -- OFFSET keeps the subquery, which is not run for hits without chunks.
     select e.chunk_text, e.metadata from public.memory_embeddings e
@@ -20722,9 +20834,9 @@ begin
       and e.chunk_index = b.chunk
     offset 0
   ) chunk on true
-  -- What is related to an entity of the query has to do with it.
-  where b.relevance is null or b.relevance >= request.min_relevance or b.path is not null;
-  answer.hits := coalesce(answer.hits, '{}');
+  where b.is_kept or not b.is_answered and b.place <= search.max_nearest();
+  answer.nearest := case when is_answered then '{}' else coalesce(answer.hits, '{}') end;
+  answer.hits := case when is_answered then answer.hits else '{}' end;
   return answer;
 end $$;
 comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
@@ -20783,6 +20895,40 @@ end $$;
 comment on function search.fit_hits is 'Trims hits to about max_tokens: previews first, then fewer hits. cut: how many of each.';
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/170-fit-hits.sql
+--! Included 220-search/175-nearest.sql
+-- The nearest memories of a search that nothing matched well. close_search(), close_find() and recall_lessons() show them in
+-- place of hits.
+create function search.max_nearest() returns integer language sql immutable parallel safe return 3;
+comment on function search.max_nearest is 'Most memories that are shown where nothing matched well.';
+
+create function search.nearest_notice(nearest public.nearest_memory[]) returns text language sql immutable parallel safe
+return case when nearest <> '{}' then 'Nothing matched well; nearest has what comes closest.' end;
+comment on function search.nearest_notice is 'Tells a caller that what it is shown may have nothing to do with its query.';
+
+create function search.fit_nearest(nearest public.nearest_memory[], max_tokens integer) returns public.nearest_memory[]
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  -- 100 is for ids, scores and the names of the fields.
+  select coalesce(array_agg(n.one order by n.place) filter (where n.tokens <= max_tokens or max_tokens is null), '{}')
+  from (
+    select row(f.packet_id, f.kind, f.snippet, f.score, f.relevance, f.scope, f.project_id, f.standing)::public.nearest_memory
+        as one, f.place, sum(100 + search.token_estimate(f.snippet)) over (order by f.place) as tokens
+    from unnest(nearest) with ordinality as f (packet_id, kind, snippet, score, relevance, scope, project_id, standing, place)
+  ) n;
+end;
+comment on function search.fit_nearest is 'As many of the nearest memories as fit into about max_tokens (null: all).';
+
+create function search.to_nearest(hits public.memory_hit[], max_tokens integer) returns public.nearest_memory[]
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  select search.fit_nearest(coalesce(array_agg(row(h.packet_id, h.kind, h.snippet, h.score, h.relevance, h.scope, h.project_id,
+    h.standing)::public.nearest_memory order by place), '{}'), max_tokens)
+  from generate_subscripts(hits, 1) as place cross join lateral (select (hits[place]).*) as h;
+end;
+comment on function search.to_nearest is 'What is shown of hits that did not match well.';
+grant execute on function search.max_nearest, search.nearest_notice, search.fit_nearest, search.to_nearest to l9_agent, l9_admin,
+  l9_platform_admin;
+--! EndIncluded 220-search/175-nearest.sql
 --! Included 220-search/180-open-search.sql
 -- The beginning of a search: arguments are checked, and its mode, languages and settings are decided.
 -- search_memory(), memory_find and recall_lessons() call open_search().
@@ -20836,8 +20982,8 @@ begin
     when request.query is null and request.like_packet_id is null then 'recent' else request.requested_mode end;
   if request.mode in ('hybrid', 'semantic') then
     -- Only vectors of the serving model are compared: of a model that arrives or leaves, some are missing.
-    select m.dimensions, m.relevance_midpoint, m.relevance_slope
-    into request.dimensions, request.relevance_midpoint, request.relevance_slope
+    select m.dimensions, m.relevance_midpoint, m.relevance_slope, m.relevance_word_slope
+    into request.dimensions, request.relevance_midpoint, request.relevance_slope, request.relevance_word_slope
     from public.embedding_models m where m.model = request.model and m.state = 'serving';
     if request.vector is null or request.dimensions is null then
       if request.requested_mode = 'semantic'
@@ -20920,10 +21066,12 @@ begin
   request.is_explained := is_explained;
   request.settings := search.current_search_settings();
   request.languages := search.query_languages(request.settings, language);
-  -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked.
+  -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked: a word that most
+  -- memories have is next to no share of a query.
   request.min_relevance := coalesce(min_relevance, case
     when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance
       else 0 end);
+  request.cuts_each := min_relevance is not null;
   request.buckets := search.searched_buckets(request.caller);
   return request;
 end $$;
@@ -21040,7 +21188,7 @@ create function search.find_hits(request search.search_request, related search.r
 returns search.ranked_hits
 language plpgsql stable set search_path = '' as $$
 declare
-  uses_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
+  uses_contexts boolean := request.as_of is null and (request.settings).semantic_context_weight > 0
     and request.context_ids is distinct from '{}';
   context_request search.search_request := search.as_context_search(request);
   lexemes text[];
@@ -21136,6 +21284,13 @@ begin
 end $$;
 comment on function search.place_hits is 'Adds the standing to hits (memory_hit or found_memory); successors come first.';
 
+create function search.shown_ids(hits anyarray, nearest public.nearest_memory[]) returns uuid[]
+language plpgsql immutable parallel safe set search_path = '' as $$
+begin
+  return array(select h.packet_id from unnest(hits) as h) || array(select n.packet_id from unnest(nearest) as n);
+end $$;
+comment on function search.shown_ids is 'The memories of which a caller is shown anything: hits, or the nearest instead.';
+
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb) returns uuid
 language plpgsql volatile set search_path = '' as $$
 begin
@@ -21163,11 +21318,13 @@ create function search.close_search(request search.search_request, ranked search
 language plpgsql volatile set search_path = '' as $$
 declare
   trimmed record := search.fit_hits(search.place_hits(ranked.hits, request.as_of), request.max_tokens);
+  nearest constant public.nearest_memory[] := case when ranked.nearest <> '{}'
+    then search.to_nearest(search.place_hits(ranked.nearest, request.as_of), request.max_tokens) else '{}' end;
   -- For a memory like another, the query is made of that memory's words and is not logged.
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
 begin
-  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode);
+  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode) || search.nearest_notice(nearest);
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
     'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
@@ -21180,16 +21337,17 @@ begin
       else 'unavailable' end);
 
   -- The audit row and the access log are all that a search writes.
+  result.nearest := nearest;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
-    request, array(select h.packet_id from unnest(trimmed.fitted) as h), query,
+    request, search.shown_ids(trimmed.fitted, nearest), query,
     jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold',
       request.threshold)
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of))));
   return result;
 end $$;
 comment on function search.close_search is 'Ends a search: standing, trimming, searched, audit row and access log.';
-grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search to
-  l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.words_notice, search.place_hits, search.log_hits, search.shown_ids, search.audit_search,
+  search.close_search to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/210-close-search.sql
 --! Included 220-search/220-search-memory.sql
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
@@ -21216,7 +21374,7 @@ begin
     perform set_config('l9.withheld', 'pending', true); -- Until the end of this function.
   end if;
   if search.is_stale(search_memory.query_vector, search_memory.model, search_memory.retry_for) then
-    return row('{}', '{"retry": "model"}')::public.search_result;
+    return row('{}', '{"retry": "model"}', '{}')::public.search_result;
   end if;
   scopes := identity.given_list(scopes);
   kinds := identity.given_list(kinds);
@@ -21296,12 +21454,12 @@ grant execute on function public.search_memory to l9_agent, l9_admin, l9_platfor
 --! EndIncluded 220-search/220-search-memory.sql
 --! Included 220-search/225-preview-search.sql
 -- The operation preview_search: what search_memory would answer with other weights. The console's page of settings calls it, so
--- that administrators try weights without changing anybody's searches.
-create function search.read_weights(weights jsonb) returns public.search_settings
+-- that administrators try weights without changing anybody's searches. preview_find() shares read_weights() and audit_preview().
+create function search.read_weights(weights jsonb, of_type anyelement) returns anyelement
 language plpgsql stable set search_path = '' as $$
 declare
   names constant text[] := array(
-    select n.name from jsonb_object_keys(to_jsonb(search.default_settings())) as n (name)
+    select n.name from jsonb_object_keys(to_jsonb(jsonb_populate_record(of_type, '{}'))) as n (name)
     where n.name not in ('tenant_id', 'languages', 'updated_at'));
   name text;
 begin
@@ -21314,15 +21472,34 @@ begin
   end if;
   foreach name in array names loop
     begin
-      perform jsonb_populate_record(null::public.search_settings, jsonb_build_object(name, weights -> name));
+      perform jsonb_populate_record(of_type, jsonb_build_object(name, weights -> name));
     exception when data_exception then
       perform identity.raise_error('L9VAL', format('%s: must be %s', name,
         case name when 'uses_chunks' then 'true or false' else 'a number from 0 to 1' end));
     end;
   end loop;
-  return jsonb_populate_record(null::public.search_settings, weights);
+  return jsonb_populate_record(of_type, weights);
 end $$;
-comment on function search.read_weights is 'The settings that weights names; null for the others. L9VAL names what is wrong.';
+comment on function search.read_weights is 'The settings that weights names, in this type; null for the others. L9VAL names '
+  'what is wrong.';
+
+create function search.audit_preview(
+  started_at timestamptz, weights jsonb, ids uuid[], searched jsonb, query text, project_id text) returns void
+language plpgsql volatile set search_path = '' as $$
+begin
+  -- The policies audit what operators read, and a preview takes these rows back, too.
+  if identity.current_role_name() = 'l9_platform_admin' then
+    perform identity.allow_and_audit_operator_read('packet_store');
+  end if;
+  perform audit.audit_read('SEARCH', jsonb_build_object(
+      'preview', true, 'weights', weights, 'ids', ids,
+      'query_sha256', encode(sha256(convert_to(audit_preview.query, 'UTF8')), 'hex'),
+      'duration_ms', round(extract(epoch from clock_timestamp() - started_at) * 1000, 2))
+    || (select jsonb_object_agg(s.key, s.value) from jsonb_each(searched) as s
+      where s.key in ('mode', 'requested_mode', 'route_used', 'k', 'threshold', 'min_relevance', 'filters', 'scopes')),
+    project_id => identity.given_text(audit_preview.project_id), query => audit_preview.query);
+end $$;
+comment on function search.audit_preview is 'Audits what a preview found, after everything else that it wrote is taken back.';
 
 -- The weights are set and the search runs as always, in a block that always ends with an error: that takes back the settings, the
 -- access log and the audit rows. No other transaction has seen them by then.
@@ -21334,13 +21511,14 @@ language plpgsql volatile set search_path = '' as $$
 declare
   started_at constant timestamptz := clock_timestamp();
   given constant jsonb := jsonb_strip_nulls(coalesce(preview_search.weights, '{}'));
-  tried constant public.search_settings := search.read_weights(given);
+  tried constant public.search_settings := search.read_weights(given, null::public.search_settings);
   result public.search_result;
 begin
   begin
     perform public.set_search_settings(
-      tried.lexical_weight, tried.semantic_weight, tried.context_weight, tried.uses_chunks, tried.chunk_weight,
-      tried.thread_weight, tried.next_weight, tried.speaker_boost, tried.common_word_share, tried.min_relevance,
+      tried.lexical_weight, tried.semantic_weight, tried.lexical_context_weight, tried.semantic_context_weight,
+      tried.uses_chunks, tried.chunk_weight,
+      tried.thread_weight, tried.neighbour_weight, tried.speaker_boost, tried.common_word_share, tried.min_relevance,
       tried.recency_boost, tried.importance_boost, tried.half_life_days);
     result := public.search_memory(
       preview_search.query, preview_search.k, project_id => preview_search.project_id,
@@ -21352,17 +21530,8 @@ begin
   if result.searched ? 'retry' then
     return result;
   end if;
-  -- The policies audit what operators read, and these rows were taken back, too.
-  if identity.current_role_name() = 'l9_platform_admin' then
-    perform identity.allow_and_audit_operator_read('packet_store');
-  end if;
-  perform audit.audit_read('SEARCH', jsonb_build_object(
-      'preview', true, 'weights', given, 'ids', array(select h.packet_id from unnest(result.hits) as h),
-      'query_sha256', encode(sha256(convert_to(preview_search.query, 'UTF8')), 'hex'),
-      'duration_ms', round(extract(epoch from clock_timestamp() - started_at) * 1000, 2))
-    || (select jsonb_object_agg(s.key, s.value) from jsonb_each(result.searched) as s
-      where s.key in ('mode', 'requested_mode', 'k', 'threshold', 'min_relevance', 'filters', 'scopes')),
-    project_id => identity.given_text(preview_search.project_id), query => preview_search.query);
+  perform search.audit_preview(started_at, given, search.shown_ids(result.hits, result.nearest), result.searched,
+    preview_search.query, preview_search.project_id);
   return result;
 end $$;
 comment on function public.preview_search is 'What search_memory finds if set_search_settings sets weights (its arguments by '
@@ -21370,7 +21539,7 @@ comment on function public.preview_search is 'What search_memory finds if set_se
   'common_word_share changes nothing. For admins whose token covers all scopes and projects. retry_for: see searched.retry. '
   'Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT.';
 grant execute on function search.read_weights to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function public.preview_search to l9_admin, l9_platform_admin;
+grant execute on function search.audit_preview, public.preview_search to l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/225-preview-search.sql
 --! Included 220-search/230-find-where.sql
 -- Memories by conditions on their fields, for lists. The gateway calls find_where() for the argument where of GraphQL
@@ -21591,24 +21760,27 @@ call identity.describe('public.find_suggestion', 'What to try instead of a call 
   value: The query, kind or branch to try.
   hits: How many memories this finds by words, at most 100, among those that the caller may read.');
 
-create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
+create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb,
+  nearest public.nearest_memory[]);
 call identity.describe('public.find_result', 'Hits, best first, and what was searched, so that an empty result is not mistaken for
     a missing permission.
-  hits: The hits, best first.
+  hits: The hits, best first. None if nothing matched well.
+  nearest: Then up to three memories that are nearest to the query, best first; otherwise empty.
   suggestions: What to try instead, if fewer than three memories were found.
   searched: mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes,
-    projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance of
-    the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations were
-    followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.');
+    projects, filters, k, candidates (their number), left_out (how many of the k best were left out because nothing reached the
+    min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if
+    relations were followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.');
 
 create type find.find_filter as (kinds text[], project_id text, branch text, scopes text[], since timestamptz, until timestamptz,
   "where" jsonb, hides_archived boolean);
 comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';
 
-create type find.candidates as (ids uuid[], scores real[], relevances real[], chunks integer[], paths search.ranked_memories,
-  explanations jsonb[], considered integer, left_out integer, request search.search_request);
+create type find.candidates as (ids uuid[], scores real[], relevances real[], are_relevant boolean[], chunks integer[],
+  paths search.ranked_memories, explanations jsonb[], considered integer, left_out integer, request search.search_request);
 call identity.describe('find.candidates', 'The answer of the retrievers: the best memories, their scores, and the request by then.
   relevances: Relevance by the map of the embedding model; null for what was not compared by vectors.
+  are_relevant: False for what does not reach min_relevance by itself; null on the route fast.
   paths: The memories that state relations of the entities that the query names, with the confidence of the path.
   considered: How many candidates these were chosen from.');
 --! EndIncluded 230-find/050-find-types.sql
@@ -21723,9 +21895,10 @@ begin
   if route = 'fast' then
     request.candidates := request.k;
     request.max_scored := 500;
-    request.settings.context_weight := 0;
+    request.settings.lexical_context_weight := 0;
+    request.settings.semantic_context_weight := 0;
     request.settings.thread_weight := 0;
-    request.settings.next_weight := 0;
+    request.settings.neighbour_weight := 0;
     request.settings.speaker_boost := 0;
   end if;
   return find.narrowed_to(request, filter);
@@ -21799,9 +21972,11 @@ begin
   select array_agg(h.packet_id order by h.place), array_agg(h.score order by h.place),
     -- Without a similarity the relevance is the share of words, which has a weight of its own in the confidence.
     array_agg(case when h.semantic_score is not null then h.relevance end order by h.place),
+    array_agg(h.relevance >= request.min_relevance order by h.place),
     array_agg(h.chunk_index order by h.place), array_agg(h.explanation order by h.place)
-  into answer.ids, answer.scores, answer.relevances, answer.chunks, answer.explanations
-  from (select h.*, row_number() over () as place from unnest(ranked.hits) as h) h;
+  into answer.ids, answer.scores, answer.relevances, answer.are_relevant, answer.chunks, answer.explanations
+  -- There are either hits or, if nothing matched well, the nearest.
+  from (select h.*, row_number() over () as place from unnest(ranked.hits || ranked.nearest) as h) h;
   answer.considered := ranked.considered;
   answer.left_out := ranked.left_out;
   answer.request := request;
@@ -21826,8 +22001,18 @@ return (
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
 comment on function find.lean_fields is 'Fields of a memory for a hit: long texts are cut, long lists and objects left out.';
 
-create type find.ranked as (hits public.found_memory[], left_out integer);
-comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
+create type find.ranked as (hits public.found_memory[], left_out integer, nearest public.found_memory[]);
+comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because nothing matched well. '
+  'nearest: the best of these.';
+
+create function find.to_nearest(found public.found_memory[]) returns public.nearest_memory[]
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  select coalesce(array_agg(row(f.packet_id, f.kind, f.snippet, f.score, f.confidence, f.scope, f.project_id, f.standing)
+    ::public.nearest_memory order by place), '{}')
+  from generate_subscripts(found, 1) as place cross join lateral (select (found[place]).*) as f;
+end;
+comment on function find.to_nearest is 'What is shown of memories that did not match well; their relevance is the confidence.';
 
 -- One statement: measure each candidate, let quoted phrases decide, score, take the k best, and only for these make
 -- snippets and fields.
@@ -21843,6 +22028,7 @@ declare
   own_org constant uuid := (request.caller).org_id;
   phrases constant text[] := find.quoted_phrases(request.query);
   pattern constant text := search.passage_pattern(request.query, request.languages);
+  is_answered boolean;
   answer find.ranked;
 begin
   with asked as materialized (
@@ -21850,9 +22036,9 @@ begin
     select w.test, w.weight
     from unnest(search.word_tests(request.lexemes, request.query, request.languages), request.word_weights) as w (test, weight)
   ), pool as materialized (
-    select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
-    from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
-      as h (packet_id, score, relevance, chunk_index, explanation)
+    select h.packet_id, h.score, h.relevance, h.is_relevant, h.chunk_index, h.explanation, g.score as path
+    from unnest(found.ids, found.scores, found.relevances, found.are_relevant, found.chunks, found.explanations)
+      as h (packet_id, score, relevance, is_relevant, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
@@ -21887,13 +22073,20 @@ begin
     select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
   ), ahead as materialized (
     select array(select m.match from matched m order by m.match desc limit 2) as matches
-  ), best as (
+  ), judged as (
+    -- By words alone, what has enough of them is relevant; fuse() has decided it for the other routes.
     select m.*, m.match - case when m.match < l.matches[1] then l.matches[1] else coalesce(l.matches[2], m.match) end as lead,
-      find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as total
+      find.score(m.match, m.recency, m.proximity, m.citation_share, weights) as own_total,
+      m.path is not null or coalesce(m.is_relevant, route <> 'fast' or m.word_share >= request.min_relevance) as fits
     from matched m cross join ahead l
-    -- The other routes have left out what is not relevant.
-    where route <> 'fast' or m.word_share >= request.min_relevance
-    order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc limit k
+  ), best as (
+    -- What is hardly relevant comes last, however new or near it is.
+    select j.*, case when j.fits then j.own_total
+        else least(j.own_total, min(j.own_total) filter (where j.fits) over ()) end as total
+    from (select m.*, bool_or(m.fits) over () as is_answered from judged m) j
+    -- What was asked for by its words is not filled up with what has few of them.
+    where route <> 'fast' or j.fits or j.is_answered is not true
+    order by j.fits desc, total desc, j.score desc, j."timestamp" desc, j.packet_id desc limit k
   ), shown as materialized (
     -- Most memories have nothing beside their content.
     select b.*, b.envelope ->> 'content' as content, f.all_fields,
@@ -21914,18 +22107,24 @@ begin
       'confidence', jsonb_build_object('relevance', s.relevance, 'word_share', s.word_share, 'path', s.path, 'lead', s.lead),
       'search', s.explanation) end,
     null
-    )::public.found_memory order by s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
-    coalesce(found.left_out, 0) + (select count(*) from measured m where route = 'fast' and m.word_share < request.min_relevance)
-  into answer.hits, answer.left_out
+    )::public.found_memory order by s.fits desc, s.total desc, s.score desc, s."timestamp" desc, s.packet_id desc), '{}'),
+    bool_or(s.is_answered),
+    coalesce(found.left_out, 0) + (select count(*) from judged j where route = 'fast' and not j.fits)
+  into answer.hits, is_answered, answer.left_out
   from shown s
   left join public.memory_embeddings chunk on s.chunk_index > 0 and chunk.packet_id = s.packet_id
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index;
+  answer.nearest := '{}';
+  if not is_answered then
+    answer.nearest := answer.hits[:search.max_nearest()];
+    answer.hits := '{}';
+  end if;
   return answer;
 end $$;
 comment on function find.rank_hits is 'The k candidates with the highest find.score(), with snippets and what is shown of them. '
   'Citations count the agents other than its writer that cite it, among the first 1000 memories and facts that the caller may '
   'read.';
-grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.lean_fields, find.to_nearest, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/090-rank-hits.sql
 --! Included 230-find/100-suggest.sql
 -- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
@@ -22066,7 +22265,7 @@ begin
   if request.query is null then
     return (search.find_recent(request)).ids;
   end if;
-  request.settings.context_weight := 0;
+  request.settings.lexical_context_weight := 0;
   request.candidates := request.k;
   request := search.narrow_search(request);
   lexemes := search.query_words(request.query, request.languages);
@@ -22229,6 +22428,8 @@ declare
   request constant search.search_request := found.request;
   trimmed record := find.fit_hits(search.place_hits(ranked.hits), request.max_tokens);
   route_used constant text := array_to_string(routes, ', then ');
+  nearest constant public.nearest_memory[] := case when ranked.nearest <> '{}'
+    then search.fit_nearest(find.to_nearest(search.place_hits(ranked.nearest)), request.max_tokens) else '{}' end;
   result public.find_result;
 begin
   result.searched := jsonb_build_object(
@@ -22241,10 +22442,12 @@ begin
       when request.requested_mode = 'hybrid' and request.query is not null then 'unavailable'
       else 'not asked for' end,
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut,
-    'notice', nullif(array_to_string(request.notices || search.words_notice(request.lexemes, request.mode), ' '), ''));
+    'notice', nullif(array_to_string(
+      request.notices || search.words_notice(request.lexemes, request.mode) || search.nearest_notice(nearest), ' '), ''));
   result.suggestions := suggestions;
+  result.nearest := nearest;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
-    request, array(select h.packet_id from unnest(trimmed.fitted) as h), request.query,
+    request, search.shown_ids(trimmed.fitted, nearest), request.query,
     jsonb_build_object('mode', mode, 'route_used', route_used, 'k', k)));
   return result;
 end $$;
@@ -22268,7 +22471,7 @@ declare
     identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch),
     identity.given_list(scopes), since, until, "where", include_archived is not true);
   waits_for_vector constant boolean := query_vector is null and coalesce('vector' = any (retry_for), false);
-  needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}');
+  needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}', '{}');
   route text;
   routes text[];
   request search.search_request;
@@ -22282,7 +22485,7 @@ begin
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep');
   end if;
   if search.is_stale(memory_find.query_vector, memory_find.model, memory_find.retry_for) then
-    return row('{}', '{}', '{"retry": "model"}')::public.find_result;
+    return row('{}', '{}', '{"retry": "model"}', '{}')::public.find_result;
   end if;
   route := find.choose_route(query, mode);
   request := find.open_find(query, k, route, filter, query_vector, model, max_tokens, explain);
@@ -22312,6 +22515,44 @@ comment on function public.memory_find is 'Finds memories that the caller may re
   'anything is searched or audited. Audited. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 230-find/130-memory-find.sql
+--! Included 230-find/140-preview-find.sql
+-- What memory_find would answer with other weights. The console's page of settings calls it, so that administrators try weights
+-- without changing what agents find.
+--
+-- As in preview_search(), the weights are set and memory_find runs in a block that always ends with an error, which takes back
+-- all that they wrote.
+create function public.preview_find(
+  query text default null, weights jsonb default '{}', k integer default 10, project_id text default null)
+returns setof public.packet_store
+language plpgsql volatile set search_path = '' as $$
+declare
+  started_at constant timestamptz := clock_timestamp();
+  given constant jsonb := jsonb_strip_nulls(coalesce(preview_find.weights, '{}'));
+  tried constant public.find_settings := search.read_weights(given, null::public.find_settings);
+  result public.find_result;
+  ids uuid[];
+begin
+  begin
+    perform public.set_find_settings(
+      tried.match_weight, tried.recency_weight, tried.proximity_weight, tried.citation_weight, tried.half_life_days);
+    -- Without a query memory_find needs a filter; every memory meets this one.
+    result := public.memory_find(preview_find.query, project_id => preview_find.project_id, k => preview_find.k,
+      since => case when preview_find.query is null then '-infinity'::timestamptz end);
+    raise exception using errcode = 'TRIED';
+  exception when sqlstate 'TRIED' then
+    null;
+  end;
+  ids := array(select h.packet_id from unnest(result.hits) with ordinality as h order by h.ordinality);
+  perform search.audit_preview(started_at, given, ids, result.searched, preview_find.query, preview_find.project_id);
+  return query
+    select p.* from unnest(ids) with ordinality as i (packet_id, place) join public.packet_store p using (packet_id)
+    order by i.place;
+end $$;
+comment on function public.preview_find is 'The memories that memory_find finds, best first, if set_find_settings sets weights '
+  '(its arguments by name), while settings, access log and importance stay as they are. Matches are by words alone, because no '
+  'vector is given. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT.';
+grant execute on function public.preview_find to l9_admin, l9_platform_admin;
+--! EndIncluded 230-find/140-preview-find.sql
 --! Included 240-world-model/010-limits.sql
 -- Limits and forms that several tables and functions of this chapter share.
 create function world_model.max_description_bytes() returns integer language sql immutable parallel safe return 1000;
@@ -24184,10 +24425,11 @@ call identity.describe('public.recalled_lesson', 'A reflection that recall_lesso
   score: The score from 0 to 1: as in search_memory(), raised by priority and confidence.
   relevance: How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.');
 
-create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
+create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb, nearest public.nearest_memory[]);
 call identity.describe('public.recall_result', 'Lessons, best first, and a description of the search, so that an empty result
     can''t be mistaken for a missing permission.
-  lessons: The lessons, best first.
+  lessons: The lessons, best first. None if nothing matched well.
+  nearest: Then up to three lessons that are nearest to the query, best first; otherwise empty.
   searched: What was searched: the same object as in the result of search_memory().');
 
 create function reflection.lesson_factor(priority text, confidence double precision) returns real
@@ -24284,7 +24526,7 @@ declare
   result public.recall_result;
 begin
   if search.is_stale(recall_lessons.query_vector, recall_lessons.model, recall_lessons.retry_for) then
-    return row('{}', '{"retry": "model"}')::public.recall_result;
+    return row('{}', '{"retry": "model"}', '{}')::public.recall_result;
   end if;
   types := identity.given_list(types);
   tags := identity.given_list(tags);
@@ -24326,6 +24568,7 @@ begin
   ranked.left_out := least(ranked.left_out, k - cardinality(ranked.hits));
   closed := search.close_search(request, ranked);
   result.searched := closed.searched;
+  result.nearest := closed.nearest;
   result.lessons := reflection.to_lessons(closed.hits);
   return result;
 end $$;
@@ -29070,6 +29313,113 @@ begin
 end $$;
 comment on function forgetting.erase_user is 'Replaces the name of a user, who is deactivated. Audit rows refer to the user_id.';
 --! EndIncluded 310-forgetting/070-erase-user.sql
+--! Included 310-forgetting/075-words-index.sql
+-- Keeps the indexes of words free of what was deleted. The job tidy_words calls these functions, and erase_marked() calls
+-- request_rebuild().
+
+-- A compaction drops deleted memories from an index, but not the hashes of their words: its list of words keeps those, and so do
+-- the pages that it gives up. Only a rebuilt index has none of them.
+create table forgetting.words_to_rebuild (
+  bucket integer primary key,
+  erasures bigint not null default 1,
+  leased_until timestamptz
+);
+call identity.describe('forgetting.words_to_rebuild', 'The indexes of words that may hold words of erased memories.
+  bucket: The bucket of tenants whose index it is.
+  erasures: How many erasures there were since it was entered. A rebuild that began before the last of them may have missed it.
+  leased_until: Until when a gateway rebuilds it; null: none does.');
+call identity.keep_private('forgetting.words_to_rebuild', functions => 'Erasures request rebuilds, and functions lease them.');
+-- Neither callers nor the job have a grant: the functions below are all that anybody needs.
+
+create function forgetting.request_rebuild(tenants uuid[]) returns void language sql volatile set search_path = ''
+begin atomic
+  insert into forgetting.words_to_rebuild as w (bucket)
+  select distinct packets.tenant_bucket(t.id) from unnest(tenants) as t (id) order by 1
+  on conflict (bucket) do update set erasures = w.erasures + 1;
+end;
+comment on function forgetting.request_rebuild is 'Has the job rebuild the indexes of words of these tenants.';
+
+create function forgetting.words_index(bucket integer) returns regclass language sql stable set search_path = ''
+return format('public.packet_store_words_bm25_%s', bucket)::regclass;
+comment on function forgetting.words_index is 'The index of words of a bucket.';
+
+create function forgetting.are_words_untidy() returns boolean language sql volatile security definer set search_path = ''
+begin atomic
+  select exists (
+      select from forgetting.words_to_rebuild w where w.leased_until is null or w.leased_until < clock_timestamp())
+    or exists (
+      select from unnest(packets.tenant_buckets()) as b (bucket)
+      where pg_catalog.bm25_needs_compaction(forgetting.words_index(b.bucket)));
+end;
+comment on function forgetting.are_words_untidy is 'True if an index of words is to be compacted or rebuilt. Definer: only the '
+  'owner of an index may ask how it is laid out.';
+
+-- The rule by which autovacuum decides, for the embedded engine, which has none.
+create function forgetting.needs_vacuum() returns boolean language sql volatile security definer set search_path = ''
+return pg_catalog.pg_stat_get_dead_tuples('public.packet_store'::regclass)
+  > 50 + 0.2 * pg_catalog.pg_stat_get_live_tuples('public.packet_store'::regclass);
+comment on function forgetting.needs_vacuum is 'True if a fifth of the memories were deleted or changed since the last VACUUM. '
+  'Definer: the job may not read such statistics.';
+
+-- One pass in each transaction, because nothing can cancel a pass, and writers wait for it.
+create function forgetting.compact_words() returns integer
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  bucket integer;
+begin
+  if pg_try_advisory_xact_lock(hashtextextended('l9-memory compaction of words', 0)) then
+    foreach bucket in array packets.tenant_buckets() loop
+      if pg_catalog.bm25_compact_step(forgetting.words_index(bucket)) then
+        return 1;
+      end if;
+    end loop;
+  end if;
+  return 0;
+end $$;
+comment on function forgetting.compact_words is 'Compacts one index of words that needs it by one pass: 1, or 0 if none does or '
+  'another gateway is at it. Definer: only the owner of an index may compact it.';
+
+-- A lease, not an advisory lock: REINDEX CONCURRENTLY consists of several transactions, and a connection through a proxy may
+-- change its session between them.
+create function forgetting.lease_rebuild(lease interval) returns table (bucket integer, index_name text, erasures bigint)
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  leftover regclass;
+begin
+  update forgetting.words_to_rebuild w set leased_until = clock_timestamp() + lease
+  where w.bucket = (
+    select d.bucket from forgetting.words_to_rebuild d
+    where d.leased_until is null or d.leased_until < clock_timestamp()
+    order by d.bucket limit 1 for update skip locked)
+  returning w.bucket, forgetting.words_index(w.bucket)::text, w.erasures
+  into lease_rebuild.bucket, lease_rebuild.index_name, lease_rebuild.erasures;
+  if found then
+    -- A rebuild that was interrupted leaves an index that is of no use, but kept up to date.
+    for leftover in
+      select i.indexrelid from pg_catalog.pg_index i join pg_catalog.pg_class c on c.oid = i.indexrelid
+      where i.indrelid = 'public.packet_store'::regclass and not i.indisvalid
+        and c.relname ~ format('^packet_store_words_bm25_%s_cc(new|old)\d*$', lease_rebuild.bucket)
+    loop
+      execute format('drop index %s', leftover);
+    end loop;
+    return next;
+  end if;
+end $$;
+comment on function forgetting.lease_rebuild is 'Leases an index of words that is to be rebuilt, and drops what an interrupted '
+  'rebuild of it left. No row: there is none. Definer: the job may neither read the table nor drop an index.';
+
+create function forgetting.release_rebuild(bucket integer, erasures bigint) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from forgetting.words_to_rebuild w
+  where w.bucket = release_rebuild.bucket and w.erasures = release_rebuild.erasures;
+  update forgetting.words_to_rebuild w set leased_until = null where w.bucket = release_rebuild.bucket;
+end $$;
+comment on function forgetting.release_rebuild is 'Ends a lease. The index is free of what these erasures erased; a later one, '
+  'or null if the rebuild failed, keeps it due. Definer: the job may not write the table.';
+grant execute on function forgetting.are_words_untidy, forgetting.needs_vacuum, forgetting.compact_words,
+  forgetting.lease_rebuild, forgetting.release_rebuild to l9_worker;
+--! EndIncluded 310-forgetting/075-words-index.sql
 --! Included 310-forgetting/080-erase-marked.sql
 -- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call erase_marked().
 create type public.erasure as (erasure_id uuid, memories integer, removed jsonb);
@@ -29115,6 +29465,10 @@ begin
   if user_id is not null then
     result.removed := result.removed || forgetting.erase_user(erase_marked.tenant_id, erase_marked.user_id);
   end if;
+
+  -- The index of words still holds the words of what was deleted.
+  perform forgetting.request_rebuild(array(
+    select distinct t.tenant_id from public.memory_tombstones t where t.erasure_id = erase_marked.erasure_id));
 
   result.erasure_id := erase_marked.erasure_id;
   result.memories := result.removed ->> 'memories';
