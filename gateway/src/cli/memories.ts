@@ -102,7 +102,10 @@ export function memoriesCommands(program: Command): void {
         '<files...>',
         'JSON lines or a JSON array of the fields of save_memory, a table (CSV), a session of an agent, or what mem0, ChatGPT or server-memory export; - for stdin',
       )
-      .option('--from <format>', 'memories, mem0, chatgpt, session, server-memory or csv; default: what the file looks like')
+      .option(
+        '--from <format>',
+        'memories, mem0, chatgpt, session, server-memory or csv; default: what the file looks like',
+      )
       .option('--encoding <name>', 'utf-8 (the default), latin1 or utf-16'),
     'the caller that saves the memories',
   )
