@@ -77,10 +77,13 @@ declare
     select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   queries constant tsquery[] := array(
     select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
-  score constant text := (
+  -- In steps of their own, because ranking.saturation() would count the occurrences twice.
+  times constant text := (
     select string_agg(
-      format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place),
-      ' + ' order by l.place)
+      format('ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%s]))', l.place), ', ' order by l.place)
+    from generate_subscripts(lexemes, 1) as l (place));
+  score constant text := (
+    select string_agg(format('$3[%1$s] * ranking.saturation(t.times[%1$s])', l.place), ' + ' order by l.place)
     from generate_subscripts(lexemes, 1) as l (place));
   condition constant text := ranking.filter_condition(filter);
   index_weights double precision[];
@@ -123,20 +126,24 @@ begin
         array_agg(s.score order by s.score desc, s.packet_id desc) filter (where s.score > 0), count(*), -max(s.distance),
         greatest(%6$s, max(s.score / -s.distance))
       from (
-        select f.packet_id, f.distance, %1$s as score
+        select t.packet_id, t.distance, %1$s as score
         from (
-          select r.* from (
-            -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
-            select p.packet_id, array[p.words] as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
-            from public.packet_store p
-            where %3$s and %4$s order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
-            -- The index ranks as many rows as the inner limit at once, and again twice as many if the policies leave too few.
-            limit 2 * %5$s
-          ) r
-          limit %5$s
-        ) f
-        where f.distance < 0 offset 0 -- Keeps the subquery separate, so that each score is computed once.
-      ) s$sql$, score, index, packets.in_bucket('p', bucket), condition, row_limit, slack)
+          select f.packet_id, f.distance, array[%7$s] as times
+          from (
+            select r.* from (
+              -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
+              select p.packet_id, array[p.words] as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
+              from public.packet_store p
+              where %3$s and %4$s order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
+              -- The index ranks as many rows as the inner limit at once, and again twice as many if the policies leave too few.
+              limit 2 * %5$s
+            ) r
+            limit %5$s
+          ) f
+          where f.distance < 0 offset 0 -- Keeps each subquery separate, so that nothing is computed twice.
+        ) t
+        offset 0
+      ) s$sql$, score, index, packets.in_bucket('p', bucket), condition, row_limit, slack, times)
     into found.ids, found.scores, walked, last_score, slack
     using filter, query, weights, queries;
     -- The factor covers what other transactions add to the index between two scans, and rounding.
@@ -151,7 +158,7 @@ begin
     edge := case when found.scores[1] > unseen
       then found.scores[1] * step ^ (ceil(ln(unseen / found.scores[1]) / ln(step)) - 1) end;
     exit when row_limit >= max_walked;
-    row_limit := 3 * row_limit;
+    row_limit := case when 3 * row_limit < max_walked then 3 * row_limit else 3 * max_walked / 2 end;
   end loop;
 
   -- Too many have the same words: those above the crowd are kept, and the newest of the crowd.
@@ -162,14 +169,18 @@ begin
     select array_agg(n.packet_id order by n.score desc, n.packet_id desc),
       array_agg(n.score order by n.score desc, n.packet_id desc)
     from (
-      select f.packet_id, %1$s as score
+      select t.packet_id, %1$s as score
       from (
-        select p.packet_id, array[p.words] as words from public.packet_store p
-        where ($2 is null or p.tenant_id = $2) and %2$s and %3$s order by p."timestamp" desc, p.packet_id desc limit %4$s
-      ) f
+        select f.packet_id, array[%5$s] as times
+        from (
+          select p.packet_id, array[p.words] as words from public.packet_store p
+          where ($2 is null or p.tenant_id = $2) and %2$s and %3$s order by p."timestamp" desc, p.packet_id desc limit %4$s
+        ) f
+        offset 0
+      ) t
       offset 0
     ) n
-    where n.score > 0 and n.packet_id <> all ($5)$sql$, score, packets.in_bucket('p', bucket), condition, max_newest)
+    where n.score > 0 and n.packet_id <> all ($5)$sql$, score, packets.in_bucket('p', bucket), condition, max_newest, times)
   into newest.ids, newest.scores
   using filter, tenant_id, weights, queries, found.ids;
   found.ids := found.ids || newest.ids[:wanted - walked];

@@ -61,7 +61,7 @@ create type search.search_request as (started_at timestamptz, caller identity.id
   as_of timestamptz, max_tokens integer, candidates integer, is_explained boolean, settings public.search_settings,
   buckets integer[], current_condition text, current_or_past_condition text, past_condition text, own_row_condition text,
   range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
-  context_ids uuid[], reasoning_ids uuid[], entities text[], paths jsonb, leaves_texts_out boolean, max_scored integer,
+  context_ids uuid[], reasoning_ids uuid[], entities text[], paths jsonb, leaves_texts_out boolean,
   notices text[]);
 call identity.describe('search.search_request', 'A checked search: the arguments of its steps, and the results that they pass on.
   searched_scopes: Scopes that the caller may read and that the search covers.
@@ -91,8 +91,6 @@ call identity.describe('search.search_request', 'A checked search: the arguments
   ids: All memories that match, if they are few: then they are scored one by one. Null if they are many.
   context_ids: The same for memories that have a context.
   reasoning_ids: Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.
-  max_scored: If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the
-    same.
   leaves_texts_out: True if hits need no content and no snippet, because they are only candidates.
   entities: In mode graph: the entities that the query names.
   paths: In mode graph, with explain: maps each memory to its entity and the path from it.

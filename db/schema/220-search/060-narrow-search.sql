@@ -116,16 +116,8 @@ comment on function search.few_of is 'The memories of packet_store that the sear
 
 create function search.with_contexts(request search.search_request) returns uuid[]
 language plpgsql stable set search_path = '' set enable_seqscan = off as $$
-declare
-  max_few constant integer := search.max_scored_rows();
-  -- One range of an index holds what the caller may read. To look thousands of contexts up one by one takes five times as long.
-  readable constant uuid[] := case
-    when not request.joins_packets and cardinality(request.ids) > max_few / 4
-      then search.few_of(request, 'memory_contexts', max_few, max_few) end;
 begin
-  return case when readable is not null
-    then array(select r.id from unnest(readable) as r (id) where r.id in (select i.id from unnest(request.ids) as i (id)))
-    else array(select c.packet_id from public.memory_contexts c where c.packet_id = any (request.ids)) end;
+  return array(select c.packet_id from public.memory_contexts c where c.packet_id = any (request.ids));
 end $$;
 comment on function search.with_contexts is 'Those of the memories ids of the search that follow another one in their thread.';
 
@@ -134,7 +126,7 @@ create function search.narrow_search(request search.search_request) returns sear
 language plpgsql stable set search_path = '' as $$
 declare
   max_few constant integer := search.max_scored_rows();
-  max_scored constant integer := coalesce(case when not request.joins_packets then request.max_scored end, max_few);
+  max_scored constant integer := case when request.joins_packets then max_few else search.max_unfiltered_rows() end;
 begin
   if request.k is null then
     return request;

@@ -153,7 +153,9 @@ declare
 begin
   -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
   if pattern ~ '^[(\[]' then
-    pattern := search.with_written_forms(pattern, content);
+    if octet_length(content) > length(content) then
+      pattern := search.with_written_forms(pattern, content);
+    end if;
     marked := regexp_replace(content, pattern, e'\x01\\&\x02', 'g');
   end if;
   if length(content) <= width and octet_length(content) <= 700 and marked is not null then
@@ -172,7 +174,10 @@ begin
       -- Backwards, because otherwise each space could begin the match.
       snippet := reverse(regexp_replace(reverse(snippet), '^\S{0,30}\s+', ''));
     end if;
-    snippet := regexp_replace(search.truncate_to_bytes(snippet, 700), pattern, e'\x01\\&\x02', 'g');
+    if octet_length(snippet) > 700 then
+      snippet := search.truncate_to_bytes(snippet, 700);
+    end if;
+    snippet := regexp_replace(snippet, pattern, e'\x01\\&\x02', 'g');
   end if;
   snippet := btrim(replace(replace(replace(snippet, e'\x02\x01', ''), e'\x01', '**'), e'\x02', '**'), e' \t\r\n');
   if octet_length(snippet) <= 750 then

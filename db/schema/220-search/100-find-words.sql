@@ -69,7 +69,8 @@ comment on function search.not_archived is 'Those of these memories that are not
 -- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
 -- was found by meaning, and scores all of them by one call.
 create function search.find_words(
-  request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
+  request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null,
+  wants_places boolean default false)
 returns search.scored_words
 language plpgsql stable set search_path = '' as $$
 declare
@@ -81,7 +82,8 @@ declare
   answer search.scored_words;
 begin
   if request.ids is not null and request.as_of is null then
-    return search.score_words(request, lexemes, request.ids, case when uses_contexts then request.context_ids end);
+    return search.score_words(request, lexemes, request.ids, case when uses_contexts then request.context_ids end,
+      wants_places => wants_places);
   end if;
   weights := case when known_weights.weights is null
     then ranking.weigh_words(lexemes, request.requested_scopes, request.project_id) else known_weights end;
@@ -109,7 +111,7 @@ begin
       where f.id not in (select c.id from unnest(candidate_ids) as c (id)));
   end if;
   answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end,
-    weights);
+    weights, wants_places);
   answer.weights := weights.weights;
   answer.average_length := weights.average_length;
   return answer;

@@ -1,10 +1,28 @@
 -- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
--- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
+-- memory_find for the graph alone.
+
+-- For the candidates of a search that did not read them by their words; score_words() tells it of the others.
+create function search.places_of(ids uuid[]) returns search.places
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0 set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan as $$
+declare
+  answer search.places;
+begin
+  select array_agg(p.packet_id), array_agg(search.thread_key(p)), array_agg(p.speaker)
+  into answer.ids, answer.threads, answer.speakers
+  from public.packet_store p where p.packet_id = any (ids);
+  return answer;
+end $$;
+comment on function search.places_of is 'The thread of each of these memories, and its speaker.';
+
+-- One statement, which goes step by step from retrieved to relevant.
 create function search.fuse(request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
-  related search.ranked_memories default null) returns search.ranked_hits
+  related search.ranked_memories default null, places search.places default null) returns search.ranked_hits
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
+-- Each memory is looked up once, so that there is nothing to keep.
+set enable_memoize = off
 -- The plan does not depend on the request, and planning takes four times as long as running it.
 set plan_cache_mode = force_generic_plan as $$
 declare
@@ -27,9 +45,26 @@ declare
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   query_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
+  candidate_ids uuid[];
+  unchanged_ids uuid[];
+  past_states public.packet_versions[];
   answer search.ranked_hits;
   is_answered boolean;
 begin
+  if lifts and places.ids is null or request.as_of is not null then
+    candidate_ids := words.ids || context_words.ids || meaning.ids || context_meaning.ids || reasoning.ids || related.ids;
+  end if;
+  if lifts and places.ids is null then
+    places := search.places_of(candidate_ids);
+  end if;
+  -- Statements of their own, because each reference to a table takes its share of every search, whether it is read or not.
+  if request.as_of is not null then
+    unchanged_ids := array(
+      select p.packet_id from public.packet_store p where p.packet_id = any (candidate_ids) and p.updated_at <= request.as_of);
+    past_states := array(
+      select v from public.packet_versions v
+      where v.packet_id = any (candidate_ids) and v.valid_from <= request.as_of and v.valid_until > request.as_of);
+  end if;
   if are_pairs then
     -- A model may not know these scripts, so words weigh at least as much as meaning.
     settings.lexical_weight := greatest(settings.lexical_weight, settings.semantic_weight);
@@ -62,9 +97,31 @@ begin
         case when max(f.context_similarity) is not null then 'semantic context' end,
         case when max(f.path) is not null then 'graph' end], null) as found_by
     from retrieved f group by f.packet_id
-  ), compared as materialized (
+  ), nearest as materialized (
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
+    select e.packet_id, max(e.similarity) filter (where e.embedding_type = 'content') as content_similarity,
+      max(e.similarity) filter (where e.embedding_type = 'content' and e.chunk_index = 0) as whole_similarity,
+      max(e.similarity) filter (where e.embedding_type = 'reasoning') as reasoning_similarity,
+      max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
+      (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
+    from candidates c
+    cross join lateral (
+      -- OFFSET keeps the subquery, which looks up the vectors of one memory.
+      select c.packet_id, e.embedding_type, e.chunk_index,
+        (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
+      from public.memory_embeddings e
+      where e.packet_id = c.packet_id and e.model = request.model
+        and (e.embedding_type = any (own_types) and c.similarity is null and (e.chunk_index = 0 or settings.uses_chunks)
+          or e.embedding_type = 'content' and e.chunk_index = 0 and c.chunk > 0
+          or e.embedding_type = 'context' and has_contexts and c.context_similarity is null)
+        and (request.as_of is null or e.packet_id = any (unchanged_ids))
+      offset 0
+    ) e
+    where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
+      and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
+    group by e.packet_id
+  ), compared as materialized (
     select c.packet_id, c.bm25, c.context_bm25, c.found_by, c.path,
       search.trust_in_words(m.best, enough_words) as trust,
       (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
@@ -75,26 +132,7 @@ begin
         n.context_similarity) as nearest
     from candidates c
     cross join (select nullif(greatest(max(c.bm25), max(c.context_bm25)), 0) as best from candidates c) m
-    left join lateral (
-      select max(e.similarity) filter (where e.embedding_type = 'content') as content_similarity,
-        max(e.similarity) filter (where e.embedding_type = 'content' and e.chunk_index = 0) as whole_similarity,
-        max(e.similarity) filter (where e.embedding_type = 'reasoning') as reasoning_similarity,
-        max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
-        (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
-      from (
-        select e.embedding_type, e.chunk_index,
-          (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
-        from public.memory_embeddings e
-        where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
-          and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
-          and e.packet_id = c.packet_id and e.model = request.model
-          and (e.embedding_type = any (own_types) and c.similarity is null and (e.chunk_index = 0 or settings.uses_chunks)
-            or e.embedding_type = 'content' and e.chunk_index = 0 and c.chunk > 0
-            or e.embedding_type = 'context' and has_contexts and c.context_similarity is null)
-          and (request.as_of is null or exists (
-            select from public.packet_store p where p.packet_id = e.packet_id and p.updated_at <= request.as_of))
-      ) e
-    ) n on true
+    left join nearest n on n.packet_id = c.packet_id
   ), with_similarity as materialized (
     -- The formulas are inlined only if their arguments are plain columns; a call of each would take longer than all of the sums.
     select c.*, greatest(search.lift_by_chunk(c.content_similarity, c.whole_similarity, settings.chunk_weight),
@@ -125,20 +163,19 @@ begin
           / (settings.lexical_weight + settings.semantic_weight)
       end)::real, s.path) as fused
     from scored s
+  ), named_speakers as materialized (
+    select w.packet_id, w.thread, case when w.speaker is not null then search.plain_name(w.speaker) end as name
+    from unnest(places.ids, places.threads, places.speakers) as w (packet_id, thread, speaker)
+    where lifts
   ), placed as (
-    select r.*, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
-      search.is_named(s.name, named, first_names) as is_named,
-      search.lift_by_speaker(r.fused, search.is_named(s.name, named, first_names), settings.speaker_boost) as spoken
-    from ranked r
-    left join public.packet_store p on lifts and p.packet_id = r.packet_id
-    cross join lateral (select search.plain_name(p.speaker) as name offset 0) s
+    select r.*, w.thread, search.is_named(w.name, named, first_names) as is_named,
+      search.lift_by_speaker(r.fused, search.is_named(w.name, named, first_names), settings.speaker_boost) as spoken
+    from ranked r left join named_speakers w on w.packet_id = r.packet_id
   ), in_threads as (
     -- A memory without a thread is a thread of its own.
     select m.*, max(m.spoken) over thread as thread_score, max(m.nearest) over thread as thread_nearest
     from placed m
-    window thread as (
-      partition by m.thread_id, case when m.thread_id is null then m.packet_id end,
-        m.tenant_id, m.scope, m.project_id, m.org_id, m.user_id)
+    window thread as (partition by m.thread, case when m.thread is null then m.packet_id end)
   ), threaded as materialized (
     select m.*, search.lift_by_thread(m.spoken, m.thread_score, settings.thread_weight) as in_thread
     from in_threads m
@@ -188,8 +225,7 @@ begin
     from within_reach r
     join public.packet_store p on p.packet_id = r.packet_id
     left join public.memory_signals signals on signals.packet_id = p.packet_id
-    left join public.packet_versions past on request.as_of is not null and p.updated_at > request.as_of
-      and past.packet_id = p.packet_id and past.valid_from <= request.as_of and past.valid_until > request.as_of
+    left join unnest(past_states) past on p.updated_at > request.as_of and past.packet_id = p.packet_id
     where request.as_of is null or p.updated_at <= request.as_of or past.packet_id is not null
   ), boosted as (
     select s.*, b.recency,
@@ -251,7 +287,7 @@ begin
           'lexical_context', settings.lexical_context_weight, 'semantic_context', settings.semantic_context_weight),
         'fused', b.fused,
         'conversation', jsonb_build_object(
-          'speaker', b.is_named, 'thread', case when b.thread_id is not null then b.thread_score end,
+          'speaker', b.is_named, 'thread', case when b.thread is not null then b.thread_score end,
           'neighbour', b.neighbour_score, 'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
@@ -273,4 +309,4 @@ begin
 end $$;
 comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
   'of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
-grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.places_of, search.fuse to l9_agent, l9_admin, l9_platform_admin;

@@ -36,7 +36,8 @@ begin
     -- A search for memories like another knows its words.
     lexemes := coalesce(request.lexemes, search.query_words(request.query, request.languages));
     found_by_meaning := meaning.ids || context_meaning.ids || reasoning.ids || related.ids;
-    scored := search.find_words(request, lexemes, found_by_meaning);
+    -- Every candidate is among the memories that are scored by their words.
+    scored := search.find_words(request, lexemes, found_by_meaning, wants_places => request.as_of is null);
     request.lexemes := lexemes;
     request.word_weights := scored.weights;
     words := case when request.ids is null then scored.words
@@ -49,7 +50,7 @@ begin
       words.scores := words.scores || versions.scores;
     end if;
   end if;
-  answer := search.fuse(request, words, context_words, meaning, context_meaning, reasoning, related);
+  answer := search.fuse(request, words, context_words, meaning, context_meaning, reasoning, related, scored.places);
   answer.lexemes := request.lexemes;
   answer.word_weights := request.word_weights;
   return answer;

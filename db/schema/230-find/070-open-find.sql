@@ -58,7 +58,6 @@ begin
   request.settings.importance_boost := 0;
   if route = 'fast' then
     request.candidates := request.k;
-    request.max_scored := 500;
     request.settings.lexical_context_weight := 0;
     request.settings.semantic_context_weight := 0;
     request.settings.thread_weight := 0;

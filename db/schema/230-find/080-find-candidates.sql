@@ -3,7 +3,7 @@ create function find.best_by_words(request search.search_request) returns find.c
 language plpgsql stable set search_path = '' as $$
 declare
   -- Several times as many as are scored one by one, because the count can be old.
-  many constant integer := 10 * request.max_scored;
+  many constant integer := 10 * search.max_unfiltered_rows();
   lexemes constant text[] := search.query_words(request.query, request.languages);
   may_skip constant boolean := not request.joins_packets and request.branch is null and request.range_condition = ''
     and (request.caller).role <> 'l9_platform_admin';

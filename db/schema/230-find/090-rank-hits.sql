@@ -26,6 +26,8 @@ comment on function find.to_nearest is 'What is shown of memories that did not m
 create function find.rank_hits(found find.candidates, route text, k integer) returns find.ranked
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
+-- Each memory is looked up once, so that there is nothing to keep.
+set enable_memoize = off
 -- The plan does not depend on the request, and planning takes longer than running it.
 set plan_cache_mode = force_generic_plan as $$
 declare
@@ -47,27 +49,31 @@ begin
     from unnest(found.ids, found.scores, found.relevances, found.are_relevant, found.chunks, found.explanations)
       as h (packet_id, score, relevance, is_relevant, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
+  ), looked_up as materialized (
+    -- By itself, so that text_writer() is inlined: a whole row passed on to a subquery would be copied with all of its texts.
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", p.org_id,
+      p.words, p.content_hash, packets.text_writer(p) as writer
+    from pool f join public.packet_store p on p.packet_id = f.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
+    select p.packet_id, p.score, p.relevance, p.chunk_index, p.explanation, p.path, p.packet_type, p.title, p.envelope, p.scope,
+      p.project_id, p.branch, p.updated_at, p."timestamp",
       h.half_life_days, search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(r.agents) as citation_share, r.agents,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
-    from pool f
-    join public.packet_store p on p.packet_id = f.packet_id
-    cross join lateral (select packets.text_writer(p) as writer, p.content_hash offset 0) own
+    from looked_up p
     -- An agent counts once, its own memories aside, and only for the present text.
     cross join lateral (
       select count(distinct a.agent) as agents
       from (
         (select packets.text_writer(m) as agent
          from importance.memory_citations c join public.packet_store m on m.packet_id = c.cited_by
-         where c.packet_id = f.packet_id and c.content_hash = own.content_hash
-           and packets.text_writer(m) not in (own.writer, 'job')
+         where c.packet_id = p.packet_id and c.content_hash = p.content_hash
+           and packets.text_writer(m) not in (p.writer, 'job')
          limit max_citations)
         union all (select e.agent from public.fact_evidence e
-         where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer limit max_citations)
+         where e.packet_id = p.packet_id and e.content_hash = p.content_hash and e.agent <> p.writer limit max_citations)
       ) a
     ) r
     -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
