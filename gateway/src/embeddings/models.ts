@@ -91,7 +91,7 @@ export async function openModels(database: Database, config: EmbeddingConfig, co
       return { vector: (await isKnown(entry.embedder, text)) ? await entry.embedQuery(text, client) : null, model };
     },
     /** The embedders of the models in use, the serving one first. Models without a configured provider are left out. */
-    inUse: (): Embedder[] => models.flatMap(({ model }) => embedders.get(model)?.embedder ?? []),
+    inUse: (): ScheduledEmbedder[] => models.flatMap(({ model }) => embedders.get(model)?.embedder ?? []),
     /** True if the provider of the serving model answers. */
     isReady: async () => {
       const embedder = embedders.get(servingModel())?.original;

@@ -63,6 +63,23 @@ export async function embedPending(
   return done;
 }
 
+/** Embeds as many of the memories that wait for their first vector, the newest, as were just saved. */
+export async function embedNewest(
+  pool: WorkerPool,
+  count: number,
+  options: EmbedPendingOptions,
+  signal?: AbortSignal,
+): Promise<number> {
+  let done = 0;
+  for (const embedder of options.embedders()) {
+    if (signal?.aborted) break;
+    const turn: Turn = { pool, embedder, signal, ...options };
+    const memories = await lease(turn, count, false);
+    if (memories.length > 0) done += await embedWholes(turn, memories);
+  }
+  return done;
+}
+
 type Turn = EmbedPendingOptions & Work;
 
 async function lease({ pool, embedder }: Turn, atMost: number, hasWhole: boolean): Promise<Pending[]> {

@@ -13,6 +13,7 @@ import type { Database } from '../database/index.ts';
 import { deleteExpired } from './delete-expired.ts';
 import { dropLeavingModels } from './drop-leaving-models.ts';
 import { type EmbeddingJobOptions, embeddingJob } from './embedding-job.ts';
+import { newestFirst } from './newest-first.ts';
 import { type PeriodicJob, startPeriodic } from './periodic.ts';
 import { keepRunning } from './runner.ts';
 import { tidyWords } from './tidy-words.ts';
@@ -138,6 +139,12 @@ export async function startJobs(database: Database, logger: Logger, options: Job
         }
       });
   };
+  const newest = newestFirst(async (count) => {
+    if (abort.signal.aborted) return;
+    await embedding
+      .run(abort.signal, count)
+      .catch((error: Error) => logger.warn({ name: error.name, code: sqlstateOf(error) }, 'embedding job failed'));
+  });
   const timer = setInterval(() => {
     if (!database.isResting()) embedIfDue();
   }, CHECK_EVERY_MS).unref();
@@ -165,14 +172,16 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     clearTimeout(wakeTimer);
     await queueing;
     await running;
+    await newest.settled();
     await periodic.settled();
     await loop?.stopped;
     await utils.release();
   };
   let stopping: Promise<void> | undefined;
   return {
-    /** Runs the embedding job soon, because a memory may have been queued. */
-    wake() {
+    /** Embeds so many memories at once, which were just saved, and what else may have been queued soon. */
+    wake(saved = 0) {
+      newest.saved(saved);
       clearTimeout(wakeTimer);
       wakeTimer = setTimeout(embedIfDue, WAKE_DELAY_MS);
     },
@@ -182,6 +191,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
       await periodic.settled();
       // Jobs may have queued memories.
       embedIfDue();
+      await newest.settled();
       while (running) await running;
       return !embedding.isPausing();
     },

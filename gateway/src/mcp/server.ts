@@ -76,7 +76,8 @@ export function createMcpServer(
       withoutIdentity(operation, todaysCall(params.name, params.arguments).arguments),
     );
     if (outcome.error) return failure(outcome.error);
-    const { output, summary } = await outcome.complete();
+    // An agent did not ask for what is similar, so it does not wait for a vector.
+    const { output, summary } = await outcome.complete({ byMeaning: false });
     const { inferred } = outcome;
     const fields = Object.entries(inferred ?? {}).map(([name, value]) => `${name} ${value}`);
     const note = inferred ? `\nInferred from the working copy: ${fields.join(', ')}.` : '';

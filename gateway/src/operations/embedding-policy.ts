@@ -9,6 +9,7 @@ import { EmbeddingRejected, isKnown } from '../embeddings/index.ts';
 import type { Models } from '../embeddings/models.ts';
 import { SAVE_TIMEOUT_MS } from '../embeddings/scheduler.ts';
 import type { Embedding } from './operation.ts';
+import type { OwnSaves } from './own-saves.ts';
 
 // Which words are common changes slowly.
 const REMEMBER_WORDS_FOR_MS = 60_000;
@@ -16,7 +17,7 @@ const MAX_REMEMBERED_QUERIES = 2_000;
 
 export type EmbeddingFor = (identity: Identity, toolName: string) => Embedding;
 
-export function embeddingPolicy(models: Models, database: Database, logger: Logger): EmbeddingFor {
+export function embeddingPolicy(models: Models, database: Database, ownSaves: OwnSaves, logger: Logger): EmbeddingFor {
   const words = new LRUCache<string, Promise<string>>({ max: MAX_REMEMBERED_QUERIES, ttl: REMEMBER_WORDS_FOR_MS });
 
   /** The text that the vector of a query is made of. It depends on what the caller can read, so each caller has its own. */
@@ -44,10 +45,13 @@ export function embeddingPolicy(models: Models, database: Database, logger: Logg
   return (identity, toolName) => ({
     async query(text, projectId) {
       try {
-        return await models.embedQuery(
-          await wordsForVector(identity, toolName, text, projectId ?? null),
-          clientOf(identity),
-        );
+        const [vector] = await Promise.all([
+          wordsForVector(identity, toolName, text, projectId ?? null).then((words) =>
+            models.embedQuery(words, clientOf(identity)),
+          ),
+          ownSaves.embedded(identity, toolName),
+        ]);
+        return vector;
       } catch (error) {
         logger.warn({ name: (error as Error).name }, 'could not embed a query');
         if (error instanceof EmbeddingRejected)
@@ -56,6 +60,7 @@ export function embeddingPolicy(models: Models, database: Database, logger: Logg
         return null;
       }
     },
+    ownSaves: () => ownSaves.embedded(identity, toolName),
     async content(text) {
       const embedder = models.serving();
       if (!embedder) return null;

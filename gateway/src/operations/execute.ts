@@ -20,6 +20,7 @@ import { type CallReporting, createCallReporter, reportOf } from './call-report.
 import type { EmbeddingFor } from './embedding-policy.ts';
 import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';
 import { type AnyOperation, type Embedding, type Operation, RETRIES, type Retry } from './operation.ts';
+import { type OwnSaves, savedIn } from './own-saves.ts';
 import { readInput } from './read-input.ts';
 import { createReaders } from './readers.ts';
 import { RECALLED } from './recalled.ts';
@@ -37,8 +38,8 @@ export interface Answer {
 export type Outcome =
   | {
       output: unknown;
-      /** Finds out the rest of the output, once. */
-      complete: () => Promise<Answer>;
+      /** Finds out the rest of the output, once; by words alone, or also by meaning, which waits for a vector. */
+      complete: (how: { byMeaning: boolean }) => Promise<Answer>;
       /** What the call left out and the client's working copy decided. */
       inferred: Inferred | null;
       error: null;
@@ -60,12 +61,14 @@ export interface ExecutorDependencies extends CallReporting {
   embeddingFor: EmbeddingFor;
   /** Reads again which embedding model serves. */
   refreshModels: () => Promise<void>;
-  /** Called when memories may be waiting for their vectors. */
-  onEnqueued: () => void;
+  ownSaves: Pick<OwnSaves, 'note'>;
+  /** Called when memories may be waiting for their vectors, with the number of those that were just saved. */
+  onEnqueued: (saved: number) => void;
 }
 
 export function createExecutor(dependencies: ExecutorDependencies): ExecuteOperation {
-  const { database, refusals, archive, logger, embeddingFor, refreshModels, onEnqueued, metrics } = dependencies;
+  const { database, refusals, archive, logger, embeddingFor, refreshModels, ownSaves, onEnqueued, metrics } =
+    dependencies;
   const reportCall = createCallReporter(dependencies);
   const readerOf = createReaders(database.pool);
 
@@ -111,7 +114,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
   async function complete<Input extends z.ZodType, Output extends z.ZodType, Prepared>(
     operation: Operation<Input, Output, Prepared>,
     settings: Settings,
-    embedding: Embedding,
+    embedding: Embedding | null,
     output: z.output<Output>,
     log: Logger,
   ) {
@@ -119,7 +122,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     if (!completion?.isNeeded(output)) return output;
     const limited = { ...settings, statement_timeout: `${COMPLETE_WITHIN_MS}ms`, synchronous_commit: 'off' };
     try {
-      const prepared = await completion.prepare(output, embedding);
+      const prepared = embedding && (await completion.prepare(output, embedding));
       return await inOneTrip(database.pool, limited, 'read', (client) => completion.run(client, output, prepared));
     } catch (error) {
       log.info({ sqlstate: sqlstateOf(error) }, 'similar-memory lookup failed; answered without it');
@@ -167,13 +170,17 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
         // A read writes only its audit row. Losing the last few in a power cut is better than a disk flush for each search.
         const durability: Settings = operation.isReadOnly ? { ...settings, synchronous_commit: 'off' } : settings;
         const output = await run(operation, durability, embedding, rawInput, clock.timed);
-        if (operation.enqueuesEmbeddings) onEnqueued();
+        if (operation.enqueuesEmbeddings) {
+          const saved = savedIn(output);
+          ownSaves.note(identity, saved);
+          onEnqueued(saved.length);
+        }
         finish(null, output);
         let answer: Promise<Answer> | undefined;
         return {
           output,
-          complete: () => {
-            answer ??= complete(operation, settings, embedding, output, log).then(async (whole) => ({
+          complete: ({ byMeaning }) => {
+            answer ??= complete(operation, settings, byMeaning ? embedding : null, output, log).then(async (whole) => ({
               output: whole,
               summary: `${operation.recalls?.(whole) ? `${RECALLED}\n` : ''}${operation.summarize(whole, await readerOf(identity, settings))}`,
             }));

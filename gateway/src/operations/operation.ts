@@ -23,7 +23,9 @@ export interface Embedding {
    * Throws L9VAL when the provider rejects the text.
    */
   query(text: string, projectId: string | null | undefined): Promise<EmbeddedText | null>;
-  /** Also returns null when it takes too long: a save does not wait for its vector. */
+  /** Resolves once the caller's last saves can be found by meaning, or when that takes too long. query() waits for that itself. */
+  ownSaves(): Promise<void>;
+  /** Also returns null when it takes too long. */
   content(text: string): Promise<EmbeddedText | null>;
 }
 

@@ -142,8 +142,12 @@ export const searchMemory = defineOperation({
   isReadOnly: true,
   inferredProject: () => 'narrows',
   audit: 'SEARCH',
-  prepare: async ({ mode, query, project_id }, embedding) =>
-    mode === 'lexical' || mode === 'graph' || isBlank(query) ? null : embedding.query(query!, project_id),
+  prepare: async ({ mode, query, packet_id, project_id }, embedding) => {
+    if (mode === 'lexical' || mode === 'graph') return null;
+    if (!isBlank(query)) return embedding.query(query!, project_id);
+    if (packet_id) await embedding.ownSaves();
+    return null;
+  },
   retry: retryOf,
   run: (client, input, embedded: EmbeddedText | null, retries) =>
     callForHits(client, 'search_memory', {

@@ -21,6 +21,7 @@ import { startJobs } from '../jobs/index.ts';
 import { createMetrics, type Metrics } from '../metrics/index.ts';
 import { embeddingPolicy } from '../operations/embedding-policy.ts';
 import { createExecutor } from '../operations/execute.ts';
+import { createOwnSaves } from '../operations/own-saves.ts';
 import { openArchiveKeys } from './archive-keys.ts';
 import type { CloseStack } from './close-stack.ts';
 import { dropEmptyData, fillHome } from './template.ts';
@@ -88,13 +89,15 @@ export async function openServices(
     onProblem: metrics.archiveProblem,
     summarize: chatOptions ? sessionSummaries({ ...chatOptions, pool: database.workerPool, logger }) : undefined,
   });
+  const ownSaves = createOwnSaves(database);
   const execute = createExecutor({
     database,
     refusals,
     archive,
     logger,
-    embeddingFor: embeddingPolicy(models, database, logger),
+    embeddingFor: embeddingPolicy(models, database, ownSaves, logger),
     refreshModels: models.refresh,
+    ownSaves,
     onEnqueued: jobs.wake,
     metrics,
     slowQueryMs: config.slowQueryMs,

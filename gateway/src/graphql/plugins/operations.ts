@@ -205,7 +205,8 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
   });
 }
 
-const completed = async (outcome: Succeeded, key: string) => toObject((await outcome.complete()).output)[key];
+const completed = async (outcome: Succeeded, key: string) =>
+  toObject((await outcome.complete({ byMeaning: true })).output)[key];
 
 interface Page {
   first?: number | null;
