@@ -50,6 +50,13 @@ const byWords: Record<string, Probe> = {
   'search as of a time': ({ query, k }) =>
     call('public.search_memory', { query, k, mode: 'lexical', explain: true, as_of: new Date().toISOString() }),
   'fast find': ({ query, k }) => call('public.memory_find', { query, k, mode: 'fast', explain: true }),
+  // Most of the words are in no memory.
+  'fast find that nothing answers': ({ query, k }) =>
+    call('public.memory_find', {
+      query: `${UNSEEN} quixotic zeppelins carburettors fenders ${query}`,
+      k,
+      mode: 'fast',
+    }),
   'fast find of a branch': ({ query, k }) =>
     call('public.memory_find', { query, k, mode: 'fast', project_id: PROJECT, branch: 'main', explain: true }),
   ...onServer({
@@ -76,13 +83,17 @@ const byMeaning: Record<string, Probe> = {
     call('public.search_memory', { query, k, explain: true, ...meaning(query), ...filters }),
   'search by meaning': ({ query, k }) =>
     call('public.search_memory', { query, k, mode: 'semantic', explain: true, ...meaning(query) }),
-  // Nothing that any reader can read is about this, so that the nearest are shown.
+  // Hardly anything is as relevant as that, so that the nearest are shown.
   'search that nothing answers': ({ query, k, filters }) =>
-    call('public.search_memory', { query: `${UNSEEN} quixotic ${query}`, k, ...meaning('quixotic'), ...filters }),
-  'find that nothing answers': ({ query, k }) =>
-    call('public.memory_find', { query: `${UNSEEN} quixotic ${query}`, k, ...meaning('quixotic') }),
-  'lessons that nothing answers': ({ k }) =>
-    call('public.recall_lessons', { query: `${UNSEEN} quixotic zeppelins`, k, ...meaning('quixotic') }),
+    call('public.search_memory', {
+      query: `${UNSEEN} ${query}`,
+      k,
+      min_relevance: 0.99,
+      ...meaning(query),
+      ...filters,
+    }),
+  'lessons that nothing answers': ({ query, k }) =>
+    call('public.recall_lessons', { query: `${UNSEEN} ${query}`, k, min_relevance: 0.99, ...meaning(query) }),
   'search within a distance': ({ query, k }) =>
     call('public.search_memory', { query, k, threshold: 0.3, explain: true, ...meaning(query) }),
   'search like a memory': ({ memory, k }) => call('public.search_memory', { packet_id: memory.id, k, explain: true }),
