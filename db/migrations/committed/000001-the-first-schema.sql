@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f43f85220914ae4d9a4142d737ac33bc420aa427
+--! Hash: sha1:e882876380be68617df680f16670149237ab145d
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -9175,10 +9175,13 @@ declare
     select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   queries constant tsquery[] := array(
     select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
-  score constant text := (
+  -- In steps of their own, because ranking.saturation() would count the occurrences twice.
+  times constant text := (
     select string_agg(
-      format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place),
-      ' + ' order by l.place)
+      format('ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%s]))', l.place), ', ' order by l.place)
+    from generate_subscripts(lexemes, 1) as l (place));
+  score constant text := (
+    select string_agg(format('$3[%1$s] * ranking.saturation(t.times[%1$s])', l.place), ' + ' order by l.place)
     from generate_subscripts(lexemes, 1) as l (place));
   condition constant text := ranking.filter_condition(filter);
   index_weights double precision[];
@@ -9221,20 +9224,24 @@ begin
         array_agg(s.score order by s.score desc, s.packet_id desc) filter (where s.score > 0), count(*), -max(s.distance),
         greatest(%6$s, max(s.score / -s.distance))
       from (
-        select f.packet_id, f.distance, %1$s as score
+        select t.packet_id, t.distance, %1$s as score
         from (
-          select r.* from (
-            -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
-            select p.packet_id, array[p.words] as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
-            from public.packet_store p
-            where %3$s and %4$s order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
-            -- The index ranks as many rows as the inner limit at once, and again twice as many if the policies leave too few.
-            limit 2 * %5$s
-          ) r
-          limit %5$s
-        ) f
-        where f.distance < 0 offset 0 -- Keeps the subquery separate, so that each score is computed once.
-      ) s$sql$, score, index, packets.in_bucket('p', bucket), condition, row_limit, slack)
+          select f.packet_id, f.distance, array[%7$s] as times
+          from (
+            select r.* from (
+              -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
+              select p.packet_id, array[p.words] as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
+              from public.packet_store p
+              where %3$s and %4$s order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
+              -- The index ranks as many rows as the inner limit at once, and again twice as many if the policies leave too few.
+              limit 2 * %5$s
+            ) r
+            limit %5$s
+          ) f
+          where f.distance < 0 offset 0 -- Keeps each subquery separate, so that nothing is computed twice.
+        ) t
+        offset 0
+      ) s$sql$, score, index, packets.in_bucket('p', bucket), condition, row_limit, slack, times)
     into found.ids, found.scores, walked, last_score, slack
     using filter, query, weights, queries;
     -- The factor covers what other transactions add to the index between two scans, and rounding.
@@ -9249,7 +9256,7 @@ begin
     edge := case when found.scores[1] > unseen
       then found.scores[1] * step ^ (ceil(ln(unseen / found.scores[1]) / ln(step)) - 1) end;
     exit when row_limit >= max_walked;
-    row_limit := 3 * row_limit;
+    row_limit := case when 3 * row_limit < max_walked then 3 * row_limit else 3 * max_walked / 2 end;
   end loop;
 
   -- Too many have the same words: those above the crowd are kept, and the newest of the crowd.
@@ -9260,14 +9267,18 @@ begin
     select array_agg(n.packet_id order by n.score desc, n.packet_id desc),
       array_agg(n.score order by n.score desc, n.packet_id desc)
     from (
-      select f.packet_id, %1$s as score
+      select t.packet_id, %1$s as score
       from (
-        select p.packet_id, array[p.words] as words from public.packet_store p
-        where ($2 is null or p.tenant_id = $2) and %2$s and %3$s order by p."timestamp" desc, p.packet_id desc limit %4$s
-      ) f
+        select f.packet_id, array[%5$s] as times
+        from (
+          select p.packet_id, array[p.words] as words from public.packet_store p
+          where ($2 is null or p.tenant_id = $2) and %2$s and %3$s order by p."timestamp" desc, p.packet_id desc limit %4$s
+        ) f
+        offset 0
+      ) t
       offset 0
     ) n
-    where n.score > 0 and n.packet_id <> all ($5)$sql$, score, packets.in_bucket('p', bucket), condition, max_newest)
+    where n.score > 0 and n.packet_id <> all ($5)$sql$, score, packets.in_bucket('p', bucket), condition, max_newest, times)
   into newest.ids, newest.scores
   using filter, tenant_id, weights, queries, found.ids;
   found.ids := found.ids || newest.ids[:wanted - walked];
@@ -18873,7 +18884,10 @@ grant execute on function standing.memory_json, standing.similar_json, public.kn
 --! Included 220-search/010-limits.sql
 -- Limits that more than one function uses. Functions that only one body uses keep their numbers there.
 create function search.max_scored_rows() returns integer language sql immutable parallel safe return 2000;
-comment on function search.max_scored_rows is 'Up to so many matches are scored one by one: no dearer than an index scan.';
+comment on function search.max_scored_rows is 'Up to so many matches of a filter are scored one by one.';
+
+create function search.max_unfiltered_rows() returns integer language sql immutable parallel safe return 500;
+comment on function search.max_unfiltered_rows is 'The same without filters, where a scan of an index soon finds enough.';
 
 create function search.max_scanned_rows() returns integer language sql immutable parallel safe return 20000;
 comment on function search.max_scanned_rows is 'Most rows that a step reads and filters: cheaper than a ranked index.';
@@ -18885,11 +18899,11 @@ create function search.max_languages() returns integer language sql immutable pa
 comment on function search.max_languages is 'Most languages of a tenant. Each of them adds words to every query.';
 
 create function search.candidate_count(k integer) returns integer
-language sql immutable parallel safe return least(greatest(5 * k, 100), 300);
+language sql immutable parallel safe return least(greatest(5 * k, 60), 300);
 comment on function search.candidate_count is 'Number of candidates that each retriever returns for k hits: five times k, from '
-  '100 to 300. In tests more than 100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
-grant execute on function search.max_scored_rows, search.max_scanned_rows, search.max_query_characters, search.max_languages,
-  search.candidate_count to l9_agent, l9_admin, l9_platform_admin;
+  '60 to 300. With 100 for ten hits recall@10 was the same on Cranfield and .003 lower on QMSum.';
+grant execute on function search.max_scored_rows, search.max_unfiltered_rows, search.max_scanned_rows,
+  search.max_query_characters, search.max_languages, search.candidate_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/010-limits.sql
 --! Included 220-search/020-search-settings.sql
 -- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
@@ -19192,7 +19206,7 @@ create type search.search_request as (started_at timestamptz, caller identity.id
   as_of timestamptz, max_tokens integer, candidates integer, is_explained boolean, settings public.search_settings,
   buckets integer[], current_condition text, current_or_past_condition text, past_condition text, own_row_condition text,
   range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
-  context_ids uuid[], reasoning_ids uuid[], entities text[], paths jsonb, leaves_texts_out boolean, max_scored integer,
+  context_ids uuid[], reasoning_ids uuid[], entities text[], paths jsonb, leaves_texts_out boolean,
   notices text[]);
 call identity.describe('search.search_request', 'A checked search: the arguments of its steps, and the results that they pass on.
   searched_scopes: Scopes that the caller may read and that the search covers.
@@ -19222,8 +19236,6 @@ call identity.describe('search.search_request', 'A checked search: the arguments
   ids: All memories that match, if they are few: then they are scored one by one. Null if they are many.
   context_ids: The same for memories that have a context.
   reasoning_ids: Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.
-  max_scored: If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the
-    same.
   leaves_texts_out: True if hits need no content and no snippet, because they are only candidates.
   entities: In mode graph: the entities that the query names.
   paths: In mode graph, with explain: maps each memory to its entity and the path from it.
@@ -19545,16 +19557,8 @@ comment on function search.few_of is 'The memories of packet_store that the sear
 
 create function search.with_contexts(request search.search_request) returns uuid[]
 language plpgsql stable set search_path = '' set enable_seqscan = off as $$
-declare
-  max_few constant integer := search.max_scored_rows();
-  -- One range of an index holds what the caller may read. To look thousands of contexts up one by one takes five times as long.
-  readable constant uuid[] := case
-    when not request.joins_packets and cardinality(request.ids) > max_few / 4
-      then search.few_of(request, 'memory_contexts', max_few, max_few) end;
 begin
-  return case when readable is not null
-    then array(select r.id from unnest(readable) as r (id) where r.id in (select i.id from unnest(request.ids) as i (id)))
-    else array(select c.packet_id from public.memory_contexts c where c.packet_id = any (request.ids)) end;
+  return array(select c.packet_id from public.memory_contexts c where c.packet_id = any (request.ids));
 end $$;
 comment on function search.with_contexts is 'Those of the memories ids of the search that follow another one in their thread.';
 
@@ -19563,7 +19567,7 @@ create function search.narrow_search(request search.search_request) returns sear
 language plpgsql stable set search_path = '' as $$
 declare
   max_few constant integer := search.max_scored_rows();
-  max_scored constant integer := coalesce(case when not request.joins_packets then request.max_scored end, max_few);
+  max_scored constant integer := case when request.joins_packets then max_few else search.max_unfiltered_rows() end;
 begin
   if request.k is null then
     return request;
@@ -19797,7 +19801,9 @@ declare
 begin
   -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
   if pattern ~ '^[(\[]' then
-    pattern := search.with_written_forms(pattern, content);
+    if octet_length(content) > length(content) then
+      pattern := search.with_written_forms(pattern, content);
+    end if;
     marked := regexp_replace(content, pattern, e'\x01\\&\x02', 'g');
   end if;
   if length(content) <= width and octet_length(content) <= 700 and marked is not null then
@@ -19816,7 +19822,10 @@ begin
       -- Backwards, because otherwise each space could begin the match.
       snippet := reverse(regexp_replace(reverse(snippet), '^\S{0,30}\s+', ''));
     end if;
-    snippet := regexp_replace(search.truncate_to_bytes(snippet, 700), pattern, e'\x01\\&\x02', 'g');
+    if octet_length(snippet) > 700 then
+      snippet := search.truncate_to_bytes(snippet, 700);
+    end if;
+    snippet := regexp_replace(snippet, pattern, e'\x01\\&\x02', 'g');
   end if;
   snippet := btrim(replace(replace(replace(snippet, e'\x02\x01', ''), e'\x01', '**'), e'\x02', '**'), e' \t\r\n');
   if octet_length(snippet) <= 750 then
@@ -19838,98 +19847,146 @@ return array(
   order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C" limit 64);
 comment on function search.query_words is 'The words of a query that are scored: the 64 longest, because long words are rare.';
 
-create type search.scored_words as (words search.ranked_memories, contexts search.ranked_memories, weights double precision[],
-  average_length double precision);
-comment on type search.scored_words is 'BM25 scores of memories, alone and with predecessors, and the weights used.';
+create type search.places as (ids uuid[], threads text[], speakers text[]);
+comment on type search.places is 'Where memories stand in conversations: the thread of each, and its speaker.';
 
--- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
--- with their predecessors from the same counts.
-create function search.score_words(
-  request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
-returns search.scored_words
-language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
-  set enable_seqscan = off
--- The planner expects few rows of each CTE, and would join thousands with thousands row by row.
-set enable_nestloop = off set work_mem = '32MB'
--- The plan does not depend on the request, and planning takes as long as scoring a hundred memories.
-set plan_cache_mode = force_generic_plan as $$
+create type search.scored_words as (words search.ranked_memories, contexts search.ranked_memories, weights double precision[],
+  average_length double precision, places search.places);
+comment on type search.scored_words is 'BM25 scores of memories, alone and with predecessors, the weights used, and the places.';
+
+create function search.thread_key(p public.packet_store) returns text language sql stable parallel safe
+return case when p.thread_id is not null
+  then row(p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)::text end;
+comment on function search.thread_key is 'Equal for memories of one thread that the same callers may read; null without one.';
+
+-- One function for up to 4, 8, 16, 32 and 64 words, each with a formula for every word: a subquery over the words of each
+-- memory would take several times as long. Their plans are kept, because planning takes as long as scoring a hundred memories.
+do $$
 declare
-  answer search.scored_words;
-  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes)
-    with ordinality as l (lexeme, place) order by l.place);
-  any_query constant tsquery := array_to_string(queries, ' | ');
-  -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
-  is_weighed constant boolean := weights is not null;
+  most integer;
 begin
-  if coalesce(cardinality(lexemes), 0) = 0 or coalesce(cardinality(ids), 0) + coalesce(cardinality(context_ids), 0) = 0 then
+  foreach most in array '{4,8,16,32,64}'::integer[] loop
+    execute format($sql$
+      -- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
+      -- with their predecessors from the same counts.
+      create function search.score_%1$s_words(queries tsquery[], any_query tsquery, ids uuid[], context_ids uuid[],
+        weights double precision[], average_length double precision, as_of timestamptz, wants_places boolean)
+      returns search.scored_words
+      language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+        set enable_seqscan = off
+        -- The planner expects few rows of each CTE, and would join thousands with thousands row by row.
+        set enable_nestloop = off set work_mem = '32MB' set plan_cache_mode = force_generic_plan as $body$
+      declare
+        answer search.scored_words;
+      begin
+        with pairs as materialized (
+          select c.packet_id, c.predecessor_id from public.memory_contexts c where c.packet_id = any (context_ids)
+        ), texts as materialized (
+          -- Most texts have none of the words. An array holds its elements unpacked, so that this is done once for all words.
+          select p.packet_id, p.word_count as length, case when w.words[1] @@ any_query then array[%2$s] end as times,
+            case when wants_places then search.thread_key(p) end as thread, p.speaker
+          from public.packet_store p
+          cross join lateral (select array[p.words] as words offset 0) w
+          where p.packet_id = any (ids || context_ids || array(select r.predecessor_id from pairs r))
+            and (as_of is null or p.updated_at <= as_of)
+        ), own as materialized (
+          select t.packet_id, t.length, t.times from texts t where t.packet_id in (select i.id from unnest(ids) as i (id))
+        ), used as materialized (
+          -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
+          select coalesce(score_%1$s_words.average_length, (select greatest(avg(o.length), 1) from own o)) as average_length,
+            coalesce(score_%1$s_words.weights, (select array[%3$s] from own o where o.times is not null)) as weights
+        ), scored as materialized (
+          -- The formula of ranking.saturation(), which would be called for each word of each memory.
+          select false as is_context, o.packet_id, %4$s as score
+          from own o cross join used u cross join lateral (select o.length / u.average_length as ratio offset 0) l
+          where o.times is not null
+          union all
+          select true, r.packet_id, %5$s
+          from pairs r
+          join texts a on a.packet_id = r.packet_id
+          join texts b on b.packet_id = r.predecessor_id
+          cross join used u
+          cross join lateral (select (a.length + b.length) / u.average_length as ratio offset 0) l
+          where a.times is not null or b.times is not null
+        )
+        select
+          (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc),
+            array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+           from scored s where not s.is_context),
+          (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc),
+            array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+           from scored s where s.is_context),
+          u.weights, u.average_length, case when wants_places then (
+            select row(
+              coalesce(array_agg(t.packet_id), '{}'), array_agg(t.thread), array_agg(t.speaker))::search.places
+            from texts t where t.thread is not null or t.speaker is not null) end
+        into answer.words, answer.contexts, answer.weights, answer.average_length, answer.places
+        from used u;
+        return answer;
+      end $body$;
+      comment on function search.score_%1$s_words is 'search.score_words() for up to %1$s words.';
+      grant execute on function search.score_%1$s_words to l9_agent, l9_admin, l9_platform_admin;$sql$, most,
+      (select string_agg(format('ranking.occurrences(ts_rank(''{1,1,1,1}'', w.words[1], queries[%s]))', n), ', ' order by n)
+       from generate_series(1, most) as n),
+      (select string_agg(
+         format('ranking.word_weight(cardinality(ids), count(*) filter (where o.times[%s] > 0))', n), ', ' order by n)
+       from generate_series(1, most) as n),
+      (select string_agg(format('u.weights[%1$s] * (1.9 * o.times[%1$s] / (o.times[%1$s] + (0.54 + 0.36 * l.ratio)))', n), ' + '
+         order by n)
+       from generate_series(1, most) as n),
+      (select string_agg(format('u.weights[%1$s] * (1.9 * %2$s / (%2$s + (0.54 + 0.36 * l.ratio)))', n,
+         format('(coalesce(a.times[%1$s], 0) + coalesce(b.times[%1$s], 0))', n)), ' + ' order by n)
+       from generate_series(1, most) as n));
+  end loop;
+end $$;
+
+create function search.score_words(request search.search_request, lexemes text[], ids uuid[], context_ids uuid[],
+  weights ranking.word_weights default null, wants_places boolean default false) returns search.scored_words
+language plpgsql stable set search_path = pg_catalog, extensions as $$
+declare
+  words constant integer := coalesce(cardinality(lexemes), 0);
+  most constant integer := case when words <= 4 then 4 when words <= 8 then 8 when words <= 16 then 16 when words <= 32 then 32
+    else 64 end;
+  queries tsquery[];
+  any_query tsquery;
+  answer search.scored_words;
+begin
+  if words = 0 or coalesce(cardinality(ids), 0) + coalesce(cardinality(context_ids), 0) = 0 then
     return answer;
   end if;
-  with pairs as materialized (
-    select c.packet_id, c.predecessor_id from public.memory_contexts c where c.packet_id = any (context_ids)
-  ), texts as materialized (
-    -- Most texts have none of the words. How often each word occurs stands in an array, so that the words of
-    -- a text are unpacked once, by array[], and left behind.
-    select p.packet_id, p.word_count as length,
-      case when w.words[1] @@ any_query then array(
-        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query))
-        from unnest(queries) as q (query)) end as occurrences
-    from public.packet_store p
-    cross join lateral (select array[p.words] as words offset 0) w
-    where p.packet_id = any (ids || array(
-        select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id)
-        union select r.predecessor_id from pairs r))
-      and (request.as_of is null or p.updated_at <= request.as_of)
-  ), own as materialized (
-    select t.packet_id, t.length, t.occurrences from unnest(ids) as i (id) join texts t on t.packet_id = i.id
-  ), places as materialized (
-    -- A subquery over these is several times as fast as one that unpacks an array for each text.
-    select w.place from generate_subscripts(queries, 1) as w (place)
-  ), total as materialized (
-    select
-      coalesce(weights.average_length, (select greatest(avg(o.length), 1) from own o)) as average_length,
-      coalesce(weights.weights, (
-        select array_agg(ranking.word_weight(cardinality(ids), coalesce(h.holders, 0)) order by w.place)
-        from places w
-        left join (
-          select w.place, count(*) filter (where o.occurrences[w.place] > 0) as holders
-          from own o cross join places w
-          where not is_weighed and o.occurrences is not null group by w.place) h using (place))) as weights
-  ), to_score as (
-    select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences,
-      null::double precision[] as more_occurrences
-    from own o cross join total n
-    where o.occurrences is not null
-    union all
-    select true, r.packet_id, (first.length + second.length) / n.average_length, first.occurrences, second.occurrences
-    from pairs r
-    join texts first on first.packet_id = r.packet_id
-    join texts second on second.packet_id = r.predecessor_id
-    cross join total n
-    where first.occurrences is not null or second.occurrences is not null
-  ), scored as materialized (
-    -- The formula of ranking.saturation(), summed in the order of the words: a sum of fractions depends on it in its last digit.
-    select s.is_context, s.packet_id, (
-        select coalesce(sum(n.weights[w.place] * (1.9 * c.times / (c.times + (0.54 + 0.36 * s.length_ratio)))), 0)
-        from places w
-        cross join lateral (select coalesce(s.occurrences[w.place], 0) + coalesce(s.more_occurrences[w.place], 0) as times) c
-        where c.times > 0) as score
-    from to_score s cross join total n
-  )
-  select
-    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc),
-      array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
-     from scored s where not s.is_context),
-    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc),
-      array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
-     from scored s where s.is_context),
-    n.weights, n.average_length
-  into answer.words, answer.contexts, answer.weights, answer.average_length
-  from total n;
+  queries := array(
+    select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  any_query := array_to_string(queries, ' | ');
+  -- No text has the words that are missing up to the number of a function.
+  queries := queries || array_fill(ranking.lexeme_query(' '), array[most - words]);
+  if weights.weights is not null then
+    weights.weights := weights.weights || array_fill(0::double precision, array[most - words]);
+  end if;
+  ids := coalesce(ids, '{}');
+  context_ids := coalesce(context_ids, '{}');
+  case most
+  when 4 then
+    answer := search.score_4_words(queries, any_query, ids, context_ids, weights.weights, weights.average_length,
+      request.as_of, wants_places);
+  when 8 then
+    answer := search.score_8_words(queries, any_query, ids, context_ids, weights.weights, weights.average_length,
+      request.as_of, wants_places);
+  when 16 then
+    answer := search.score_16_words(queries, any_query, ids, context_ids, weights.weights, weights.average_length,
+      request.as_of, wants_places);
+  when 32 then
+    answer := search.score_32_words(queries, any_query, ids, context_ids, weights.weights, weights.average_length,
+      request.as_of, wants_places);
+  else
+    answer := search.score_64_words(queries, any_query, ids, context_ids, weights.weights, weights.average_length,
+      request.as_of, wants_places);
+  end case;
+  answer.weights := answer.weights[:words];
   return answer;
 end $$;
 comment on function search.score_words is 'BM25 scores of memories, and with their predecessors (context_ids). Without weights, '
-  'ids are all matches, and words are weighed by rarity among them.';
-grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;
+  'ids are all matches, and words are weighed by rarity among them. wants_places: also where the memories stand.';
+grant execute on function search.query_words, search.thread_key, search.score_words to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/090-score-words.sql
 --! Included 220-search/100-find-words.sql
 -- The retriever over words. find_hits() calls find_words() for modes hybrid and lexical; so do the routes of
@@ -20003,7 +20060,8 @@ comment on function search.not_archived is 'Those of these memories that are not
 -- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
 -- was found by meaning, and scores all of them by one call.
 create function search.find_words(
-  request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
+  request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null,
+  wants_places boolean default false)
 returns search.scored_words
 language plpgsql stable set search_path = '' as $$
 declare
@@ -20015,7 +20073,8 @@ declare
   answer search.scored_words;
 begin
   if request.ids is not null and request.as_of is null then
-    return search.score_words(request, lexemes, request.ids, case when uses_contexts then request.context_ids end);
+    return search.score_words(request, lexemes, request.ids, case when uses_contexts then request.context_ids end,
+      wants_places => wants_places);
   end if;
   weights := case when known_weights.weights is null
     then ranking.weigh_words(lexemes, request.requested_scopes, request.project_id) else known_weights end;
@@ -20043,7 +20102,7 @@ begin
       where f.id not in (select c.id from unnest(candidate_ids) as c (id)));
   end if;
   answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end,
-    weights);
+    weights, wants_places);
   answer.weights := weights.weights;
   answer.average_length := weights.average_length;
   return answer;
@@ -20567,12 +20626,30 @@ grant execute on function search.relevance_of_words, search.relevance_of_few, se
 --! EndIncluded 220-search/155-relevance.sql
 --! Included 220-search/160-fuse.sql
 -- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
--- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
+-- memory_find for the graph alone.
+
+-- For the candidates of a search that did not read them by their words; score_words() tells it of the others.
+create function search.places_of(ids uuid[]) returns search.places
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0 set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan as $$
+declare
+  answer search.places;
+begin
+  select array_agg(p.packet_id), array_agg(search.thread_key(p)), array_agg(p.speaker)
+  into answer.ids, answer.threads, answer.speakers
+  from public.packet_store p where p.packet_id = any (ids);
+  return answer;
+end $$;
+comment on function search.places_of is 'The thread of each of these memories, and its speaker.';
+
+-- One statement, which goes step by step from retrieved to relevant.
 create function search.fuse(request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
-  related search.ranked_memories default null) returns search.ranked_hits
+  related search.ranked_memories default null, places search.places default null) returns search.ranked_hits
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
+-- Each memory is looked up once, so that there is nothing to keep.
+set enable_memoize = off
 -- The plan does not depend on the request, and planning takes four times as long as running it.
 set plan_cache_mode = force_generic_plan as $$
 declare
@@ -20595,9 +20672,26 @@ declare
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   query_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
+  candidate_ids uuid[];
+  unchanged_ids uuid[];
+  past_states public.packet_versions[];
   answer search.ranked_hits;
   is_answered boolean;
 begin
+  if lifts and places.ids is null or request.as_of is not null then
+    candidate_ids := words.ids || context_words.ids || meaning.ids || context_meaning.ids || reasoning.ids || related.ids;
+  end if;
+  if lifts and places.ids is null then
+    places := search.places_of(candidate_ids);
+  end if;
+  -- Statements of their own, because each reference to a table takes its share of every search, whether it is read or not.
+  if request.as_of is not null then
+    unchanged_ids := array(
+      select p.packet_id from public.packet_store p where p.packet_id = any (candidate_ids) and p.updated_at <= request.as_of);
+    past_states := array(
+      select v from public.packet_versions v
+      where v.packet_id = any (candidate_ids) and v.valid_from <= request.as_of and v.valid_until > request.as_of);
+  end if;
   if are_pairs then
     -- A model may not know these scripts, so words weigh at least as much as meaning.
     settings.lexical_weight := greatest(settings.lexical_weight, settings.semantic_weight);
@@ -20630,9 +20724,31 @@ begin
         case when max(f.context_similarity) is not null then 'semantic context' end,
         case when max(f.path) is not null then 'graph' end], null) as found_by
     from retrieved f group by f.packet_id
-  ), compared as materialized (
+  ), nearest as materialized (
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
+    select e.packet_id, max(e.similarity) filter (where e.embedding_type = 'content') as content_similarity,
+      max(e.similarity) filter (where e.embedding_type = 'content' and e.chunk_index = 0) as whole_similarity,
+      max(e.similarity) filter (where e.embedding_type = 'reasoning') as reasoning_similarity,
+      max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
+      (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
+    from candidates c
+    cross join lateral (
+      -- OFFSET keeps the subquery, which looks up the vectors of one memory.
+      select c.packet_id, e.embedding_type, e.chunk_index,
+        (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
+      from public.memory_embeddings e
+      where e.packet_id = c.packet_id and e.model = request.model
+        and (e.embedding_type = any (own_types) and c.similarity is null and (e.chunk_index = 0 or settings.uses_chunks)
+          or e.embedding_type = 'content' and e.chunk_index = 0 and c.chunk > 0
+          or e.embedding_type = 'context' and has_contexts and c.context_similarity is null)
+        and (request.as_of is null or e.packet_id = any (unchanged_ids))
+      offset 0
+    ) e
+    where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
+      and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
+    group by e.packet_id
+  ), compared as materialized (
     select c.packet_id, c.bm25, c.context_bm25, c.found_by, c.path,
       search.trust_in_words(m.best, enough_words) as trust,
       (c.bm25 / m.best)::real as lexical_content, (c.context_bm25 / m.best)::real as lexical_context,
@@ -20643,26 +20759,7 @@ begin
         n.context_similarity) as nearest
     from candidates c
     cross join (select nullif(greatest(max(c.bm25), max(c.context_bm25)), 0) as best from candidates c) m
-    left join lateral (
-      select max(e.similarity) filter (where e.embedding_type = 'content') as content_similarity,
-        max(e.similarity) filter (where e.embedding_type = 'content' and e.chunk_index = 0) as whole_similarity,
-        max(e.similarity) filter (where e.embedding_type = 'reasoning') as reasoning_similarity,
-        max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
-        (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
-      from (
-        select e.embedding_type, e.chunk_index,
-          (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
-        from public.memory_embeddings e
-        where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
-          and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
-          and e.packet_id = c.packet_id and e.model = request.model
-          and (e.embedding_type = any (own_types) and c.similarity is null and (e.chunk_index = 0 or settings.uses_chunks)
-            or e.embedding_type = 'content' and e.chunk_index = 0 and c.chunk > 0
-            or e.embedding_type = 'context' and has_contexts and c.context_similarity is null)
-          and (request.as_of is null or exists (
-            select from public.packet_store p where p.packet_id = e.packet_id and p.updated_at <= request.as_of))
-      ) e
-    ) n on true
+    left join nearest n on n.packet_id = c.packet_id
   ), with_similarity as materialized (
     -- The formulas are inlined only if their arguments are plain columns; a call of each would take longer than all of the sums.
     select c.*, greatest(search.lift_by_chunk(c.content_similarity, c.whole_similarity, settings.chunk_weight),
@@ -20693,20 +20790,19 @@ begin
           / (settings.lexical_weight + settings.semantic_weight)
       end)::real, s.path) as fused
     from scored s
+  ), named_speakers as materialized (
+    select w.packet_id, w.thread, case when w.speaker is not null then search.plain_name(w.speaker) end as name
+    from unnest(places.ids, places.threads, places.speakers) as w (packet_id, thread, speaker)
+    where lifts
   ), placed as (
-    select r.*, p.thread_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope,
-      search.is_named(s.name, named, first_names) as is_named,
-      search.lift_by_speaker(r.fused, search.is_named(s.name, named, first_names), settings.speaker_boost) as spoken
-    from ranked r
-    left join public.packet_store p on lifts and p.packet_id = r.packet_id
-    cross join lateral (select search.plain_name(p.speaker) as name offset 0) s
+    select r.*, w.thread, search.is_named(w.name, named, first_names) as is_named,
+      search.lift_by_speaker(r.fused, search.is_named(w.name, named, first_names), settings.speaker_boost) as spoken
+    from ranked r left join named_speakers w on w.packet_id = r.packet_id
   ), in_threads as (
     -- A memory without a thread is a thread of its own.
     select m.*, max(m.spoken) over thread as thread_score, max(m.nearest) over thread as thread_nearest
     from placed m
-    window thread as (
-      partition by m.thread_id, case when m.thread_id is null then m.packet_id end,
-        m.tenant_id, m.scope, m.project_id, m.org_id, m.user_id)
+    window thread as (partition by m.thread, case when m.thread is null then m.packet_id end)
   ), threaded as materialized (
     select m.*, search.lift_by_thread(m.spoken, m.thread_score, settings.thread_weight) as in_thread
     from in_threads m
@@ -20756,8 +20852,7 @@ begin
     from within_reach r
     join public.packet_store p on p.packet_id = r.packet_id
     left join public.memory_signals signals on signals.packet_id = p.packet_id
-    left join public.packet_versions past on request.as_of is not null and p.updated_at > request.as_of
-      and past.packet_id = p.packet_id and past.valid_from <= request.as_of and past.valid_until > request.as_of
+    left join unnest(past_states) past on p.updated_at > request.as_of and past.packet_id = p.packet_id
     where request.as_of is null or p.updated_at <= request.as_of or past.packet_id is not null
   ), boosted as (
     select s.*, b.recency,
@@ -20819,7 +20914,7 @@ begin
           'lexical_context', settings.lexical_context_weight, 'semantic_context', settings.semantic_context_weight),
         'fused', b.fused,
         'conversation', jsonb_build_object(
-          'speaker', b.is_named, 'thread', case when b.thread_id is not null then b.thread_score end,
+          'speaker', b.is_named, 'thread', case when b.thread is not null then b.thread_score end,
           'neighbour', b.neighbour_score, 'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
@@ -20841,7 +20936,7 @@ begin
 end $$;
 comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
   'of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
-grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.places_of, search.fuse to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/160-fuse.sql
 --! Included 220-search/170-fit-hits.sql
 -- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
@@ -21220,7 +21315,8 @@ begin
     -- A search for memories like another knows its words.
     lexemes := coalesce(request.lexemes, search.query_words(request.query, request.languages));
     found_by_meaning := meaning.ids || context_meaning.ids || reasoning.ids || related.ids;
-    scored := search.find_words(request, lexemes, found_by_meaning);
+    -- Every candidate is among the memories that are scored by their words.
+    scored := search.find_words(request, lexemes, found_by_meaning, wants_places => request.as_of is null);
     request.lexemes := lexemes;
     request.word_weights := scored.weights;
     words := case when request.ids is null then scored.words
@@ -21233,7 +21329,7 @@ begin
       words.scores := words.scores || versions.scores;
     end if;
   end if;
-  answer := search.fuse(request, words, context_words, meaning, context_meaning, reasoning, related);
+  answer := search.fuse(request, words, context_words, meaning, context_meaning, reasoning, related, scored.places);
   answer.lexemes := request.lexemes;
   answer.word_weights := request.word_weights;
   return answer;
@@ -21894,7 +21990,6 @@ begin
   request.settings.importance_boost := 0;
   if route = 'fast' then
     request.candidates := request.k;
-    request.max_scored := 500;
     request.settings.lexical_context_weight := 0;
     request.settings.semantic_context_weight := 0;
     request.settings.thread_weight := 0;
@@ -21912,7 +22007,7 @@ create function find.best_by_words(request search.search_request) returns find.c
 language plpgsql stable set search_path = '' as $$
 declare
   -- Several times as many as are scored one by one, because the count can be old.
-  many constant integer := 10 * request.max_scored;
+  many constant integer := 10 * search.max_unfiltered_rows();
   lexemes constant text[] := search.query_words(request.query, request.languages);
   may_skip constant boolean := not request.joins_packets and request.branch is null and request.range_condition = ''
     and (request.caller).role <> 'l9_platform_admin';
@@ -22019,6 +22114,8 @@ comment on function find.to_nearest is 'What is shown of memories that did not m
 create function find.rank_hits(found find.candidates, route text, k integer) returns find.ranked
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
+-- Each memory is looked up once, so that there is nothing to keep.
+set enable_memoize = off
 -- The plan does not depend on the request, and planning takes longer than running it.
 set plan_cache_mode = force_generic_plan as $$
 declare
@@ -22040,27 +22137,31 @@ begin
     from unnest(found.ids, found.scores, found.relevances, found.are_relevant, found.chunks, found.explanations)
       as h (packet_id, score, relevance, is_relevant, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
+  ), looked_up as materialized (
+    -- By itself, so that text_writer() is inlined: a whole row passed on to a subquery would be copied with all of its texts.
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", p.org_id,
+      p.words, p.content_hash, packets.text_writer(p) as writer
+    from pool f join public.packet_store p on p.packet_id = f.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
+    select p.packet_id, p.score, p.relevance, p.chunk_index, p.explanation, p.path, p.packet_type, p.title, p.envelope, p.scope,
+      p.project_id, p.branch, p.updated_at, p."timestamp",
       h.half_life_days, search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(r.agents) as citation_share, r.agents,
       phrases = '{}' or find.has_phrases(concat_ws(' ', p.title, p.envelope ->> 'content'), phrases) as has_phrases
-    from pool f
-    join public.packet_store p on p.packet_id = f.packet_id
-    cross join lateral (select packets.text_writer(p) as writer, p.content_hash offset 0) own
+    from looked_up p
     -- An agent counts once, its own memories aside, and only for the present text.
     cross join lateral (
       select count(distinct a.agent) as agents
       from (
         (select packets.text_writer(m) as agent
          from importance.memory_citations c join public.packet_store m on m.packet_id = c.cited_by
-         where c.packet_id = f.packet_id and c.content_hash = own.content_hash
-           and packets.text_writer(m) not in (own.writer, 'job')
+         where c.packet_id = p.packet_id and c.content_hash = p.content_hash
+           and packets.text_writer(m) not in (p.writer, 'job')
          limit max_citations)
         union all (select e.agent from public.fact_evidence e
-         where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer limit max_citations)
+         where e.packet_id = p.packet_id and e.content_hash = p.content_hash and e.agent <> p.writer limit max_citations)
       ) a
     ) r
     -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
