@@ -3,6 +3,7 @@ const src = '^gateway/src/';
 /** The layers from the top down. The folders of one layer may import each other. */
 const layers = [
   ['main.ts', 'cli.ts'],
+  ['cli/'],
   ['commands/'],
   ['gateway.ts'],
   ['server/', 'mcp/', 'graphql/', 'http/', 'console/'],
