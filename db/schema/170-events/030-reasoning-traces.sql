@@ -80,12 +80,19 @@ declare
   is_changed constant boolean := tg_op = 'INSERT' or old.withheld_creator is not null
     or new.packet_type <> old.packet_type or new.envelope <> old.envelope
     or new.metadata -> 'agent' is distinct from old.metadata -> 'agent';
+  is_approved constant boolean := tg_op = 'UPDATE' and old.withheld_creator is not null;
 begin
+  if is_approved then
+    insert into derived.memories_being_approved (packet_id) values (new.packet_id) on conflict do nothing;
+  end if;
   if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
     perform events.fill_event(new);
   end if;
   if 'reasoning_trace' in (new.packet_type, old.packet_type) and is_changed then
     perform events.fill_reasoning(new);
+  end if;
+  if is_approved then
+    delete from derived.memories_being_approved a where a.packet_id = new.packet_id;
   end if;
   return null;
 end $$;

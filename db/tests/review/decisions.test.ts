@@ -55,6 +55,23 @@ describe('a decision', () => {
     expect(await derived()).toStrictEqual([1, 1, 1, 1]);
   });
 
+  it('leaves an approved event and trace the word of the agent that saved them', async () => {
+    for (const [kind, table, envelope] of [
+      ['event', 'agent_memory_events', { event_type: 'seen' }],
+      ['reasoning_trace', 'reasoning_traces', { steps: ['first this'] }],
+    ] as const) {
+      const id = await pending({ kind, envelope });
+      await decide(db, id, 'approved');
+      const [row] = await db.asSuperuser(
+        `select d.creator, p.text_creator from public.${table} d join public.packet_store p using (packet_id)
+         where packet_id = $1`,
+        [id],
+      );
+      expect(row, kind).toStrictEqual({ creator: 'Cursor-IDE', text_creator: null });
+    }
+    expect(await count('derived.memories_being_approved')).toBe(0);
+  });
+
   it('states what waited with an approved memory as the word of its creator', async () => {
     const [fact] = await db.sql(
       'C',
