@@ -55,8 +55,8 @@ begin
       p.words, p.content_hash, packets.text_writer(p) as writer
     from pool f join public.packet_store p on p.packet_id = f.packet_id
   ), measured as (
-    select p.packet_id, p.score, p.relevance, p.chunk_index, p.explanation, p.path, p.packet_type, p.title, p.envelope, p.scope,
-      p.project_id, p.branch, p.updated_at, p."timestamp",
+    select p.packet_id, p.score, p.relevance, p.is_relevant, p.chunk_index, p.explanation, p.path, p.packet_type, p.title,
+      p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
       h.half_life_days, search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,

@@ -16,6 +16,7 @@ export function archiveCommands(program: Command): void {
       .option('--project <id>', 'the project; default: the Git working copy of this folder')
       .option('--scope <scope>', 'who can see it; default: the narrowest scope of the caller')
       .option('--redact', 'replace what looks like a secret, instead of refusing the session')
+      .option('--messages', 'also save what was said as memories of kind message, with speaker and time')
       .option('--start', 'start a server if none runs'),
   ).action(run(async () => (await import('../commands/archive/add.ts')).add));
   asking(
@@ -25,7 +26,8 @@ export function archiveCommands(program: Command): void {
       .option('--tags <list>', 'labels', list)
       .option('--project <id>', 'the project; default: the Git working copy of the session')
       .option('--scope <scope>', 'who can see it; default: the narrowest scope of the caller')
-      .option('--redact', 'replace what looks like a secret, instead of refusing the session'),
+      .option('--redact', 'replace what looks like a secret, instead of refusing the session')
+      .option('--messages', 'also save what was said as memories of kind message, with speaker and time'),
   ).action(run(async () => (await import('../commands/archive/hook.ts')).hook));
   asking(
     archive

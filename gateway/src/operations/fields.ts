@@ -51,7 +51,7 @@ export const tagsMatch = z
   .default('any')
   .describe('Whether a memory needs any or all of the tags.');
 export const threadId = z.string().describe('The conversation or task it belongs to.');
-export const hits = whole(1, 100).default(10).describe('Maximum number of results, 1 to 100.');
+export const hits = whole(1, 100).default(10).describe('How many results, 1 to 100; more for a list.');
 export const minRelevance = fraction.describe(
   'Least relevance, 0 to 1. Default: off-topic results are left out; 0 keeps all.',
 );

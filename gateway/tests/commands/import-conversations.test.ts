@@ -113,4 +113,33 @@ describe('l9-memory import of conversations', () => {
     expect((await run('table', table)).code).toBe(0);
     expect((await saved('table')).map(asLine)).toStrictEqual(['message | t2 | Ann | 12:00:00 | The wheel is oiled.']);
   });
+
+  it('is what the archive of a session does with --messages, and only then', async () => {
+    const say = (uuid: string, type: string, content: string) => ({
+      ...{ type, uuid, sessionId: 's-9', timestamp: `2026-03-02T13:00:0${uuid}.000Z` },
+      message: { role: type, id: `m-${uuid}`, content },
+    });
+    const path = file(
+      'archived.jsonl',
+      say('1', 'user', 'Which mill is open?'),
+      say('2', 'assistant', 'The upper one.'),
+    );
+    const archive = (...args: string[]) =>
+      runCommand(['archive', 'add', '--url', gateway.instance.url, '--project', 'archived', ...args, path], {
+        home: gateway.home.home,
+        stdin: '',
+      });
+    const messages = async () => (await saved('archived')).filter(({ kind }) => kind === 'message').map(asLine);
+    expect((await archive()).code).toBe(0);
+    expect(await messages()).toStrictEqual([]);
+    const ended = await archive('--messages');
+    expect([ended.code, ended.out], ended.err).toStrictEqual([
+      0,
+      expect.stringMatching(/archived before[\s\S]*2 inserted/),
+    ]);
+    expect(await messages()).toStrictEqual([
+      'message | s-9 | user | 13:00:01 | Which mill is open?',
+      'message | s-9 | assistant | 13:00:02 | The upper one.',
+    ]);
+  });
 });

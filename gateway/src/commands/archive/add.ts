@@ -9,6 +9,7 @@ import { attach } from '../../home/attach.ts';
 import { loadCredentials } from '../../home/credentials.ts';
 import { findOrStartServer } from '../../home/find-server.ts';
 import { inferProject } from '../../mcp/working-copy.ts';
+import { importFiles } from '../import.ts';
 import { type Client, type ClientOptions, connect, Refused, told, Unusable } from '../support/client.ts';
 
 const STORE = `mutation ($input: StoreSessionToCascadeInput!) {
@@ -24,6 +25,8 @@ export interface AddOptions extends ClientOptions {
   project?: string;
   scope?: string;
   redact?: boolean;
+  /** Whether what was said is saved as memories, too. */
+  messages?: boolean;
   /** Whether a server is started if none runs. */
   start?: boolean;
 }
@@ -44,6 +47,8 @@ export async function add(env: NodeJS.ProcessEnv, files: string[], options: AddO
     const from = sourceOf(options.from);
     if ((files.length === 0) === (options.session === undefined))
       throw new Unusable('archive add: name files, or one session with --session');
+    if (options.messages && options.session !== undefined)
+      throw new Unusable('--messages: name the file of the session, which tells when each message was said');
     const read = { from, sessionId: options.sessionId, tags: options.tags };
     if (options.start && options.url === undefined) detach = await start(env, options.caller ?? 'C');
     const client = await connect(env, options);
@@ -63,7 +68,12 @@ export async function add(env: NodeJS.ProcessEnv, files: string[], options: AddO
         process.stderr.write(`${name}: ${error.message}\n`);
       }
     }
-    return failed > 0 ? 1 : 0;
+    const { from: _, ...others } = options;
+    const paths = files.map((file) => resolve(file));
+    const code = options.messages
+      ? await importFiles(env, paths, { ...others, from: 'session', ...(project && { project }) })
+      : 0;
+    return failed > 0 ? 1 : code;
   }).finally(() => detach());
 }
 
