@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { createRemoteJWKSet, errors, type JWTHeaderParameters, jwtVerify, SignJWT } from 'jose';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { KnownError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
@@ -59,9 +61,22 @@ function secretFor({ kid }: JWTHeaderParameters, { jwtSecrets, jwtSecret }: Sign
   return bytes(secret);
 }
 
+// An application sends the same token with each of its requests.
+const REMEMBERED = 10_000;
+const REMEMBERED_FOR_MS = 60_000;
+
+interface Verified {
+  given: z.output<typeof claims>;
+  /** Seconds since 1970. */
+  expiresAt: number;
+  /** The keys that verified it. */
+  keys: SigningKeys;
+}
+
 /**
  * Verifies tokens: signature, algorithm, issuer, audience and expiry, then the claims, then the caller. With a JWKS_URL
- * only public keys verify, without one only secrets do. `keys` is called each time, because keys can change at run time.
+ * only public keys verify, without one only secrets do. `keys` is called each time, because keys can change at run time. What is known of a
+ * token by its hash is used for a minute; expiry, keys and the caller are checked with each request.
  */
 export function tokenVerifier(config: Config, keys: () => SigningKeys, directory: Directory): TokenVerifier {
   const rules = {
@@ -71,21 +86,37 @@ export function tokenVerifier(config: Config, keys: () => SigningKeys, directory
     clockTolerance: 5,
   };
   const remote = config.jwt.jwksUrl ? createRemoteJWKSet(new URL(config.jwt.jwksUrl)) : null;
+  const remembered = new LRUCache<string, Verified>({ max: REMEMBERED, ttl: REMEMBERED_FOR_MS });
 
-  return async (token) => {
-    const verified = await (remote
+  /** The claims of a token whose signature and rules hold. */
+  async function read(token: string, current: SigningKeys): Promise<Verified> {
+    const { payload } = await (remote
       ? jwtVerify(token, remote, { ...rules, algorithms: ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'] })
-      : jwtVerify(token, (header) => secretFor(header, keys()), { ...rules, algorithms: ['HS256'] })
+      : jwtVerify(token, (header) => secretFor(header, current), { ...rules, algorithms: ['HS256'] })
     ).catch((error: unknown) => {
       throw denied(reasonOf(error));
     });
-    const parsed = claims.safeParse(verified.payload);
+    const parsed = claims.safeParse(payload);
     if (!parsed.success) {
       const issue = parsed.error.issues[0];
       const name = String(issue?.path[0] ?? 'claims');
       throw denied(`claim ${name}: ${issue?.message ?? 'malformed'}`, name);
     }
-    const given = parsed.data;
+    return { given: parsed.data, expiresAt: payload.exp! + rules.clockTolerance, keys: current };
+  }
+
+  return async (token) => {
+    const current = keys();
+    const hash = createHash('sha256').update(token).digest('base64');
+    const known = remembered.get(hash);
+    // Keys that were read again are another object, so a key that was taken away stops its tokens at once.
+    const isValid = known !== undefined && known.keys === current && Date.now() < known.expiresAt * 1_000;
+    const { given } = isValid
+      ? known
+      : await read(token, current).then((verified) => {
+          remembered.set(hash, verified);
+          return verified;
+        });
     return directory.admit({
       ...claimsOf(given.caller, given.tenant_id.toLowerCase()),
       role: given.role ?? null,
