@@ -44,6 +44,8 @@ export function embeddingPolicy(models: Models, database: Database, logger: Logg
   return (identity, toolName) => ({
     async query(text, projectId) {
       try {
+        // After a rest the database and the model start at the same time.
+        models.warmUp();
         return await models.embedQuery(
           await wordsForVector(identity, toolName, text, projectId ?? null),
           clientOf(identity),
