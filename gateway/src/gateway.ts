@@ -57,7 +57,7 @@ export interface Gateway {
 export interface GatewayOptions extends ServicesOptions, Pick<ListenOptions, 'anyPort'> {
   /** Called when no client has been attached for a while. */
   onIdle?: () => void;
-  /** Build the GraphQL schema at the first request, not at the start. */
+  /** Build the GraphQL schema at the first request, not as soon as the gateway listens. */
   buildsSchemaOnDemand?: boolean;
 }
 
@@ -65,7 +65,7 @@ export interface GatewayOptions extends ServicesOptions, Pick<ListenOptions, 'an
 export async function startGateway(config: Config, logger: Logger, options: GatewayOptions = {}): Promise<Gateway> {
   const closing = closeStack();
   let isStopping = false;
-  const { onIdle, anyPort, buildsSchemaOnDemand, signal, onProgress } = options;
+  const { onIdle, anyPort, buildsSchemaOnDemand, signal } = options;
   try {
     const home = examineHome(config);
     if (!config.databaseUrl) requireRoomToStart(config);
@@ -92,6 +92,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const isEmbedderReady = embedderReadiness(models);
     mountHealth(app, {
       ...{ authentication, instance: id, database, models, isEmbedderReady, logger, isStopping: isStopped, warnings },
+      graphqlState: () => graphql.state(),
     });
     mountMetrics(app, metrics, authentication);
     const attachments = closing.add(mountAttach(app, { authentication, rateLimits, ...(onIdle ? { onIdle } : {}) }));
@@ -118,14 +119,14 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       }),
     );
     if (hasConsole(config)) mountConsole(app, { config, instance: id, keys: credentials.current, rateLimits });
-    onProgress?.('building the GraphQL schema');
-    if (!buildsSchemaOnDemand) await graphql.schema();
     graphql.mount(app, http.server);
     mountErrors(app, logger, denials);
 
     signal?.throwIfAborted();
     const url = await http.listen({ ...config, anyPort });
     closing.add(http);
+    // It takes a third of the start, and MCP does without it, so /ready, which waits for the model, is answered first.
+    if (!buildsSchemaOnDemand) void graphql.buildAfter(isEmbedderReady(), http.server);
     if (config.metrics.port !== null) closing.add(await serveMetrics(config.metrics.port, metrics, logger, denials));
     // Attached clients hold a request open, so they are released before the server waits for its requests.
     closing.add(attachments);

@@ -33,6 +33,8 @@ export interface Embedder {
   chunk(text: string): Promise<Chunk[]>;
   /** Rejects if it can't embed. Without it, a text is embedded to find out. */
   isReady?(): Promise<void>;
+  /** Starts loading the model if it is not loaded. */
+  warmUp?(): void;
   /** What runs the bundled model in this process; null while it is not loaded. Other models run elsewhere. */
   runtime?(): Runtime | null;
   close(): Promise<void>;

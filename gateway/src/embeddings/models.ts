@@ -101,6 +101,8 @@ export async function openModels(database: Database, config: EmbeddingConfig, co
         () => false,
       );
     },
+    /** Loads the serving model, if it was let go, while the caller does something else. */
+    warmUp: () => embedders.get(servingModel())?.original.warmUp?.(),
     /** What runs the serving model in a process of this machine; null while none does. */
     servingRuntime: () => embedders.get(servingModel())?.original.runtime?.() ?? null,
     /** Reads again which models are in use. */

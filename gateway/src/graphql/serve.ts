@@ -1,9 +1,11 @@
 import './environment.ts';
 import type { Server } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Express, type NextFunction, type Request, type Response, Router } from 'express';
 import { postgraphile } from 'postgraphile';
 import { grafserv } from 'postgraphile/grafserv/express/v4';
 import type { Authentication } from '../auth/authentication.ts';
+import { sqlstateOf } from '../base/errors.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { camelCase } from '../operations/graphql-types.ts';
 import { operations } from '../operations/index.ts';
@@ -23,6 +25,10 @@ const takesLargeInput = (body: { query?: unknown }) => {
   return typeof query === 'string' && LARGE_FIELDS.some((field) => field.test(query));
 };
 
+const BUILD_AFTER_MS = 100;
+
+export type SchemaState = 'on demand' | 'building' | 'ok' | 'unavailable';
+
 /** The GraphQL API on HTTP. */
 export function createGraphql({ authentication, ...options }: GraphqlOptions) {
   let instance: ReturnType<typeof postgraphile> | undefined;
@@ -32,10 +38,15 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
     return instance;
   };
   let serving: Promise<Router> | undefined;
+  let state: SchemaState = 'on demand';
+  let isClosed = false;
   const serve = async (server: Server) => {
+    state = 'building';
     try {
       await open().getSchema();
+      state = 'ok';
     } catch (error) {
+      state = 'unavailable';
       // An instance without a schema stays broken, so the next request opens another: the database may be back then.
       const broken = instance;
       [instance, serving] = [undefined, undefined];
@@ -68,8 +79,23 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
   };
 
   return {
-    schema: () => open().getSchema(),
-    /** Builds the schema at the first request, unless `schema` was called before. */
+    /** How the schema is. A request waits for it while it is being built, and builds another if there is none. */
+    state: () => state,
+    /** Builds the schema once `others` is settled, unless a request comes first: it occupies the process for seconds. */
+    async buildAfter(others: Promise<unknown>, server: Server) {
+      state = 'building';
+      await others.catch(() => {});
+      // Whoever waited for the same is answered first.
+      await sleep(BUILD_AFTER_MS, null, { ref: false });
+      if (isClosed) return;
+      serving ??= serve(server);
+      await serving.catch((error: Error) => {
+        if (isClosed) return;
+        const { message: reason } = error;
+        options.logger.error({ code: sqlstateOf(error), reason }, 'could not build the GraphQL schema');
+      });
+    },
+    /** Builds the schema at the first request, unless `buildAfter` was called before. */
     mount(app: Express, server: Server) {
       app.use('/graphql', authenticate, jsonBody(takesLargeInput), onlyDocuments);
       app.use(async (request, response, next) => {
@@ -77,6 +103,11 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
         (await serving)(request, response, next);
       });
     },
-    close: async () => await instance?.release(),
+    async close() {
+      isClosed = true;
+      // It reads the database, which is closed next.
+      await serving?.catch(() => {});
+      await instance?.release();
+    },
   };
 }

@@ -19,6 +19,8 @@ interface HealthOptions {
   database: Database;
   models: Pick<Models, 'servingModel' | 'servingRuntime'>;
   isEmbedderReady(): Promise<boolean>;
+  /** How the schema of GraphQL is. */
+  graphqlState(): string;
   logger: Logger;
   /** Whether the gateway is about to close, so that it should get no new requests. */
   isStopping: () => boolean;
@@ -32,7 +34,17 @@ interface HealthOptions {
  */
 export function mountHealth(
   app: Express,
-  { authentication, instance, database, models, isEmbedderReady, logger, isStopping, warnings }: HealthOptions,
+  {
+    authentication,
+    instance,
+    database,
+    models,
+    isEmbedderReady,
+    graphqlState,
+    logger,
+    isStopping,
+    warnings,
+  }: HealthOptions,
 ): void {
   const isMonitor = (request: Request) =>
     authentication.asMonitor(request).then(
@@ -87,9 +99,12 @@ export function mountHealth(
     };
     const isReady =
       checks.database === 'ok' && checks.migrations === 'ok' && checks.reads === 'ok' && checks.disk === 'ok';
+    const isWhole = isEmbedding && graphqlState() !== 'unavailable';
     response.status(isReady ? 200 : 503).json({
-      status: isReady ? (isEmbedding ? 'ready' : 'degraded') : 'unavailable',
+      status: isReady ? (isWhole ? 'ready' : 'degraded') : 'unavailable',
       ...checks,
+      // Named only while requests to GraphQL have to wait for its schema, or get an error: MCP does without it.
+      ...(['building', 'unavailable'].includes(graphqlState()) ? { graphql: graphqlState() } : {}),
       ...(warnings.length > 0 ? { warnings } : {}),
       ...((await isMonitor(request)) ? details() : {}),
     });

@@ -45,6 +45,8 @@ export function embeddingPolicy(models: Models, database: Database, ownSaves: Ow
   return (identity, toolName) => ({
     async query(text, projectId) {
       try {
+        // After a rest the database and the model start at the same time.
+        models.warmUp();
         const [vector] = await Promise.all([
           wordsForVector(identity, toolName, text, projectId ?? null).then((words) =>
             models.embedQuery(words, clientOf(identity)),

@@ -83,6 +83,7 @@ export function localEmbedder(logger: Logger, options: LocalOptions = {}): Local
     async isReady() {
       if (!worker.isResting()) await worker.ready();
     },
+    warmUp: worker.warmUp,
     runtime: worker.runtime,
     close: worker.close,
     process: worker.process,
