@@ -157,6 +157,7 @@ describeInBrowser('the forms of the page Settings', () => {
       'L',
       'mutation { admin { registerActor(caller: "auditor", role: "l9_admin", readableScopes: ["*"], writableScopes: []) { caller } createApiKey(caller: "auditor", name: "auditor") { apiKey } } }',
     );
+    await own.gateway.save('C', 'A project has a memory.');
     for (const part of ['secrets', 'archive', 'review', 'ranking', 'kinds', 'projects']) {
       const { page } = await open(part, { token: admin.createApiKey.apiKey });
       await page.getByRole('main').locator('.list, input, select').first().waitFor();
