@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:e882876380be68617df680f16670149237ab145d
+--! Hash: sha1:5851547e4b035f21282c147b4d6463022cbca514
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -16187,12 +16187,19 @@ declare
   is_changed constant boolean := tg_op = 'INSERT' or old.withheld_creator is not null
     or new.packet_type <> old.packet_type or new.envelope <> old.envelope
     or new.metadata -> 'agent' is distinct from old.metadata -> 'agent';
+  is_approved constant boolean := tg_op = 'UPDATE' and old.withheld_creator is not null;
 begin
+  if is_approved then
+    insert into derived.memories_being_approved (packet_id) values (new.packet_id) on conflict do nothing;
+  end if;
   if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
     perform events.fill_event(new);
   end if;
   if 'reasoning_trace' in (new.packet_type, old.packet_type) and is_changed then
     perform events.fill_reasoning(new);
+  end if;
+  if is_approved then
+    delete from derived.memories_being_approved a where a.packet_id = new.packet_id;
   end if;
   return null;
 end $$;
@@ -22143,8 +22150,8 @@ begin
       p.words, p.content_hash, packets.text_writer(p) as writer
     from pool f join public.packet_store p on p.packet_id = f.packet_id
   ), measured as (
-    select p.packet_id, p.score, p.relevance, p.chunk_index, p.explanation, p.path, p.packet_type, p.title, p.envelope, p.scope,
-      p.project_id, p.branch, p.updated_at, p."timestamp",
+    select p.packet_id, p.score, p.relevance, p.is_relevant, p.chunk_index, p.explanation, p.path, p.packet_type, p.title,
+      p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
       h.half_life_days, search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,

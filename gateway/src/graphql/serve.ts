@@ -79,6 +79,8 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
   };
 
   return {
+    /** For a script that prints it. */
+    schema: () => Promise.resolve(open().getSchema()),
     /** How the schema is. A request waits for it while it is being built, and builds another if there is none. */
     state: () => state,
     /** Builds the schema once `others` is settled, unless a request comes first: it occupies the process for seconds. */
