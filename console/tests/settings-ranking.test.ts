@@ -135,7 +135,7 @@ describeInBrowser('rankings and projects on the page Settings', () => {
     await page.getByText('1 to 200 letters').waitFor();
     await page.getByLabel('Name (required)').fill('acme/billing');
     await page.getByRole('button', { name: 'Go on' }).click();
-    await page.getByRole('region', { name: 'acme/billing' }).getByText('Memories').waitFor();
+    await page.getByRole('region', { name: 'acme/billing' }).getByText('Memories', { exact: true }).waitFor();
     expect(page.url()).toContain('project=acme');
   });
 
