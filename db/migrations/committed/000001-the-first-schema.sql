@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:5851547e4b035f21282c147b4d6463022cbca514
+--! Hash: sha1:4def15e4dc7be91be0e11d9a2f06b63360407dda
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -19947,6 +19947,7 @@ begin
   end loop;
 end $$;
 
+-- Calls the function for as many words as there are, or the next larger one, with words that no text has in the places left.
 create function search.score_words(request search.search_request, lexemes text[], ids uuid[], context_ids uuid[],
   weights ranking.word_weights default null, wants_places boolean default false) returns search.scored_words
 language plpgsql stable set search_path = pg_catalog, extensions as $$
@@ -30443,7 +30444,8 @@ declare
 begin
   perform from public.packet_store p where p.packet_id = any (ids) order by p.packet_id for update;
   for item in
-    select i.id, i.place, p as memory from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
+    select i.id, i.place, p as memory
+    from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
     order by p.created_at, p.packet_id
   loop
     begin

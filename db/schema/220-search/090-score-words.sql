@@ -99,6 +99,7 @@ begin
   end loop;
 end $$;
 
+-- Calls the function for as many words as there are, or the next larger one, with words that no text has in the places left.
 create function search.score_words(request search.search_request, lexemes text[], ids uuid[], context_ids uuid[],
   weights ranking.word_weights default null, wants_places boolean default false) returns search.scored_words
 language plpgsql stable set search_path = pg_catalog, extensions as $$

@@ -53,7 +53,8 @@ declare
 begin
   perform from public.packet_store p where p.packet_id = any (ids) order by p.packet_id for update;
   for item in
-    select i.id, i.place, p as memory from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
+    select i.id, i.place, p as memory
+    from unnest(ids) with ordinality as i (id, place) left join public.packet_store p on p.packet_id = i.id
     order by p.created_at, p.packet_id
   loop
     begin

@@ -55,7 +55,7 @@ describeOnServer('a decision about a memory that another session changes', () =>
     ['approves', APPROVE],
     ['edits', EDIT],
     ['rejects', REJECT],
-  ])('%s no text that the writer changed meanwhile', async (_what, decision) => {
+  ])('decides about no text that the writer changed meanwhile: it %s', async (_what, decision) => {
     const id = await held();
     expect(await meanwhile(id, 'C', CHANGE, decision)).toMatchObject({ code: 'L9VER' });
     expect(await stateOf(db, id)).toBe('pending');

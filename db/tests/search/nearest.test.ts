@@ -137,7 +137,7 @@ describe('an answer to a query', () => {
     }
   });
 
-  it('of memory_find has what is hardly relevant after what is relevant, however new it is', async () => {
+  it('has in memory_find what is hardly relevant after what is relevant, however new it is', async () => {
     const { hits } = await call('memory_find', {
       query: 'apple',
       project_id: 'farm',

@@ -5,12 +5,12 @@ import { brokenPromises, offTopic, type RelevanceFigures, relevanceOf } from '..
 const found = (...hits: string[]) => ({ hits, nearest: [] as string[] });
 const nearest = (...ids: string[]) => ({ hits: [] as string[], nearest: ids });
 
-describe('the figures of relevance', () => {
-  it('count the questions about other subjects that have no hits', () => {
+describe('the judgement of relevance', () => {
+  it('counts the questions about other subjects that have no hits', () => {
     expect(relevanceOf([], [nearest('a'), found('a'), nearest(), nearest('b')]).kept_out).toBe(0.75);
   });
 
-  it('count the recall that is lost relative to that without a bound', () => {
+  it('counts the recall that is lost relative to that without a bound', () => {
     const asked = (answer: ReturnType<typeof found>) => ({
       relevant: new Set(['a', 'b']),
       answer,
@@ -20,7 +20,7 @@ describe('the figures of relevance', () => {
     expect(relevanceOf([], []).recall_lost).toBe(0);
   });
 
-  it('count what is shown first, among hits or nearest', () => {
+  it('counts what is shown first, among hits or nearest', () => {
     const asked = (answer: ReturnType<typeof found>) => ({ relevant: new Set(['a']), answer, unbounded: answer });
     const figures = relevanceOf(
       [asked(found('a')), asked(nearest('a', 'x')), asked(found('x', 'a')), asked(nearest())],
@@ -30,12 +30,12 @@ describe('the figures of relevance', () => {
   });
 });
 
-describe('the promises of relevance', () => {
+describe('the check of relevance', () => {
   const good: RelevanceFigures = { kept_out: 0.92, recall_lost: 0.01, first: 0.85 };
   const broken = (change: Partial<RelevanceFigures>) =>
     brokenPromises(new Map([['paraphrases', { ...good, ...change }]]));
 
-  it('hold for good figures, as a mean over the collections', () => {
+  it('passes for good figures, as a mean over the collections', () => {
     expect(broken({})).toStrictEqual([]);
     const mixed = new Map([
       ['code', { ...good, kept_out: 1 }],
@@ -44,19 +44,19 @@ describe('the promises of relevance', () => {
     expect(brokenPromises(mixed)).toStrictEqual([]);
   });
 
-  it('name what is broken', () => {
+  it('names what is broken', () => {
     expect(broken({ kept_out: 0.89 })).toStrictEqual(['kept out: 0.890 is less than 0.9']);
     expect(broken({ recall_lost: 0.03 })).toStrictEqual(['recall lost: 0.030 is more than 0.02']);
     expect(broken({ first: 0.7 })).toStrictEqual(['paraphrases found first: 0.700 is less than 0.8']);
   });
 });
 
-describe('questions about other subjects', () => {
+describe('a question about another subject', () => {
   const collections = new Map<string, Collection>(
     ['code', 'cjk', 'paraphrases'].map((name) => [name, readCollection(name)]),
   );
 
-  it('come from all other collections, as many as there are own ones, and go to every project', () => {
+  it('comes from all other collections, as often as there are own ones, and goes to every project', () => {
     for (const [name, { queries }] of collections) {
       const asked = offTopic(name, collections);
       expect(asked).toHaveLength(queries.length);

@@ -27,8 +27,8 @@ async function using<T>(embedder: LocalEmbedder, work: (embedder: LocalEmbedder)
 const texts = [...collectionOfCode.documents, ...collectionOfCjk.documents].slice(0, 118).map(({ content }) => content);
 texts.push('x', 'The runbook says who is on call. '.repeat(60));
 
-describe('the runtimes of the bundled models', () => {
-  itNative('make the same vectors of the model that sums in floating point', async () => {
+describe('the runtime of a bundled model', () => {
+  itNative('makes the same vectors of the model that sums in floating point', async () => {
     const [wasm, native] = await Promise.all(
       (['wasm', 'native'] as const).map((runtime) =>
         using(localEmbedder(silent, { model: FLOAT_MODEL, runtime }), async (embedder) => {
@@ -43,7 +43,7 @@ describe('the runtimes of the bundled models', () => {
     expect(Math.max(...apart)).toBeLessThan(1e-5);
   });
 
-  it('leave the model that rounds activations to WebAssembly, whatever is installed or asked for', async () => {
+  it('leaves the model that rounds activations to WebAssembly, whatever is installed or asked for', async () => {
     for (const runtime of [null, 'wasm', ...(isNativeInstalled() ? ['native' as const] : [])] as const) {
       await using(localEmbedder(silent, { model: LOCAL_MODEL, runtime }), async (embedder) => {
         await embedder.ready();
@@ -54,7 +54,7 @@ describe('the runtimes of the bundled models', () => {
     }
   });
 
-  it('are WebAssembly where the native one is not installed', async () => {
+  it('is WebAssembly where the native one is not installed', async () => {
     const embedder = localEmbedder(silent, { model: FLOAT_MODEL, nativePackage: 'no-such-runtime' });
     await using(embedder, async () => {
       await embedder.ready();
@@ -62,7 +62,7 @@ describe('the runtimes of the bundled models', () => {
     });
   });
 
-  it('refuse a native one that is asked for and missing, and say what to do', () => {
+  it('refuses a native one that is asked for and missing, and say what to do', () => {
     expect(() =>
       localEmbedder(silent, { model: FLOAT_MODEL, runtime: 'native', nativePackage: 'no-such-runtime' }),
     ).toThrow(
@@ -70,7 +70,7 @@ describe('the runtimes of the bundled models', () => {
     );
   });
 
-  it('refuse to make vectors that differ from those of the model', async () => {
+  it('refuses to make vectors that differ from those of the model', async () => {
     const modelDir = await mkdtemp(join(tmpdir(), 'l9-model-'));
     try {
       await cp(MODEL_DIR, modelDir, { recursive: true });

@@ -6,8 +6,8 @@ const { documents, queries } = readCollection('paraphrases');
 const stores = Map.groupBy(documents, ({ input }) => input.projectId);
 const SMALL = ['bakery', 'infrastructure', 'shop'].map((name) => `eval-paraphrases-${name}`);
 
-describe('the judged paraphrases', () => {
-  it('are 120 questions over stores of 5 to 50 notes', () => {
+describe('the collection of paraphrases', () => {
+  it('has 120 questions over stores of 5 to 50 notes', () => {
     expect(queries).toHaveLength(120);
     expect(stores.size).toBeGreaterThan(3);
     for (const [name, notes] of stores) {
@@ -57,7 +57,7 @@ describe('a question in other words than its note', () => {
     expect(hits).toHaveLength(8);
   });
 
-  it('about another subject finds nothing, and is told what is nearest', async () => {
+  it('finds nothing about another subject, and is told what is nearest', async () => {
     const query = 'what is the boundary layer of a slender wing at hypersonic speed?';
     const args = { query, project_id: SMALL[1] };
     for (const [tool, list] of [
