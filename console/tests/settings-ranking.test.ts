@@ -64,7 +64,7 @@ describeInBrowser('rankings and projects on the page Settings', () => {
     await page.getByRole('button', { name: 'Keep' }).click();
     await page.getByText('These weights hold').waitFor();
     expect(await settings('search_settings')).toMatchObject([
-      { lexical_weight: 0.4, half_life_days: { default: 20 }, languages: ['german', 'english'] },
+      { lexical_weight: 0.35, half_life_days: { default: 20 }, languages: ['german', 'english'] },
     ]);
   });
 

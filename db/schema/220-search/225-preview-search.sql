@@ -1,31 +1,30 @@
 -- The operation preview_search: what search_memory would answer with other weights. The console's page of settings calls it, so
 -- that administrators try weights without changing anybody's searches. preview_find() shares read_weights() and audit_preview().
-create function search.read_weights(weights jsonb, of_type anyelement) returns anyelement
-language plpgsql stable set search_path = '' as $$
+create function search.read_weights(weights jsonb, defaults jsonb) returns jsonb
+language plpgsql immutable set search_path = '' as $$
 declare
   names constant text[] := array(
-    select n.name from jsonb_object_keys(to_jsonb(jsonb_populate_record(of_type, '{}'))) as n (name)
-    where n.name not in ('tenant_id', 'languages', 'updated_at'));
+    select n.name from jsonb_object_keys(defaults) as n (name) where n.name not in ('tenant_id', 'languages', 'updated_at'));
   name text;
 begin
-  if jsonb_typeof(weights) <> 'object' then
+  if jsonb_typeof(weights) is distinct from 'object' then
     perform identity.raise_error('L9VAL', 'weights: must be an object that maps names of weights to values');
   elsif octet_length(weights::text) > 16384 then
     perform identity.raise_error('L9LIM', 'weights: must be at most 16384 bytes');
   elsif not array(select jsonb_object_keys(weights)) <@ names then
     perform identity.raise_error('L9VAL', format('weights: each must be one of %s', array_to_string(names, ', ')));
   end if;
-  foreach name in array names loop
-    begin
-      perform jsonb_populate_record(of_type, jsonb_build_object(name, weights -> name));
-    exception when data_exception then
-      perform identity.raise_error('L9VAL', format('%s: must be %s', name,
-        case name when 'uses_chunks' then 'true or false' else 'a number from 0 to 1' end));
-    end;
+  for name in select jsonb_object_keys(weights) loop
+    if jsonb_typeof(weights -> name) <> jsonb_typeof(defaults -> name)
+      or jsonb_typeof(weights -> name) = 'number' and not (weights ->> name)::numeric between 0 and 1 then
+      perform identity.raise_error('L9VAL', format('%s: must be %s', name, case jsonb_typeof(defaults -> name)
+        when 'boolean' then 'true or false' when 'object' then 'an object that maps kinds to days'
+        else 'a number from 0 to 1' end));
+    end if;
   end loop;
-  return jsonb_populate_record(of_type, weights);
+  return weights;
 end $$;
-comment on function search.read_weights is 'The settings that weights names, in this type; null for the others. L9VAL names '
+comment on function search.read_weights is 'The settings that weights names, if they have the types of the defaults. L9VAL names '
   'what is wrong.';
 
 create function search.audit_preview(
@@ -56,7 +55,8 @@ language plpgsql volatile set search_path = '' as $$
 declare
   started_at constant timestamptz := clock_timestamp();
   given constant jsonb := jsonb_strip_nulls(coalesce(preview_search.weights, '{}'));
-  tried constant public.search_settings := search.read_weights(given, null::public.search_settings);
+  tried constant public.search_settings := jsonb_populate_record(
+    null::public.search_settings, search.read_weights(given, to_jsonb(search.default_settings())));
   result public.search_result;
 begin
   begin
@@ -83,5 +83,4 @@ comment on function public.preview_search is 'What search_memory finds if set_se
   'name, without languages), while settings, access log and importance stay as they are. The vector is compared as given: '
   'common_word_share changes nothing. For admins whose token covers all scopes and projects. retry_for: see searched.retry. '
   'Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT.';
-grant execute on function search.read_weights to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function search.audit_preview, public.preview_search to l9_admin, l9_platform_admin;
+grant execute on function search.read_weights, search.audit_preview, public.preview_search to l9_admin, l9_platform_admin;

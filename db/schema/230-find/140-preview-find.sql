@@ -10,7 +10,8 @@ language plpgsql volatile set search_path = '' as $$
 declare
   started_at constant timestamptz := clock_timestamp();
   given constant jsonb := jsonb_strip_nulls(coalesce(preview_find.weights, '{}'));
-  tried constant public.find_settings := search.read_weights(given, null::public.find_settings);
+  tried constant public.find_settings := jsonb_populate_record(
+    null::public.find_settings, search.read_weights(given, to_jsonb(find.default_settings())));
   result public.find_result;
   ids uuid[];
 begin

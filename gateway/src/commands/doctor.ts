@@ -118,13 +118,13 @@ async function ofServer(env: NodeJS.ProcessEnv, config: Config, caller: string):
   if ('isWell' in client) return [client];
   const found = [well('server', `${server.url}, process ${server.pid}`)];
   const admin = await tried('health', () => connect(env, { caller: 'L' }));
-  for (const checks of [
-    () => ofReadiness(client),
-    () => ofDatabase(config),
-    () => ('isWell' in admin ? [admin] : ofHealth(admin)),
-    () => ofTrial(client),
-  ]) {
-    const answer = await tried('server', checks);
+  for (const [name, checks] of [
+    ['server', () => ofReadiness(client)],
+    ['engine', () => ofDatabase(config)],
+    ['health', () => ('isWell' in admin ? [admin] : ofHealth(admin))],
+    ['trial', () => ofTrial(client)],
+  ] as const) {
+    const answer = await tried<Check[]>(name, checks);
     found.push(...('isWell' in answer ? [answer] : answer));
   }
   return found;

@@ -142,10 +142,11 @@ describeOnServer('a search among 100,000 memories', () => {
     const much = await plansOf(hybrid);
     expect(much).toMatch(/Index Scan using packet_store_words_bm25/);
     expect(much).toMatch(/Index Scan using hnsw_content_/);
-    for (const claims of [callers['a few'], { 'jwt.claims.projects': 'p1' }]) {
-      const little = await plansOf(hybrid, claims);
-      expect(little).not.toMatch(/Index Scan using (packet_store_words_bm25|hnsw_content_)/);
-    }
+    // A thousand memories are enough for the indexes, where no filter narrows the search.
+    expect(await plansOf(hybrid, { 'jwt.claims.projects': 'p1' })).toMatch(/Index Scan using packet_store_words_bm25/);
+    expect(await plansOf(hybrid, callers['a few'])).not.toMatch(
+      /Index Scan using (packet_store_words_bm25|hnsw_content_)/,
+    );
     expect(await plansOf({ ...hybrid, tags: ['none has it'] }, { 'jwt.claims.projects': 'p15' })).not.toMatch(
       /Index Scan using (packet_store_words_bm25|hnsw_content_)/,
     );

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
-import { Check, Select, TextField } from '../../components/field.tsx';
+import { Check } from '../../components/check.tsx';
+import { Select, TextField } from '../../components/field.tsx';
 import { FilterBox } from '../../components/filter-box.tsx';
 import type { Change } from '../../lib/address.ts';
 import { fromLocalInput, toLocalInput } from '../../lib/format.ts';

@@ -1,6 +1,6 @@
 // One subject: its facts as of a date, beside all that was ever stated of it.
 import { useMemo } from 'preact/hooks';
-import { Check } from '../../components/field.tsx';
+import { Check } from '../../components/check.tsx';
 import { Empty, Ready } from '../../components/states.tsx';
 import { useAddress } from '../../lib/address.ts';
 import { useData } from '../../lib/data.ts';

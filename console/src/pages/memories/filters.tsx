@@ -1,5 +1,6 @@
 import { Button } from '../../components/button.tsx';
-import { Check, Select, TextField } from '../../components/field.tsx';
+import { Check } from '../../components/check.tsx';
+import { Select, TextField } from '../../components/field.tsx';
 import { FilterBox } from '../../components/filter-box.tsx';
 import { FilterField } from '../../components/filter-field.tsx';
 import type { Address } from '../../lib/address.ts';

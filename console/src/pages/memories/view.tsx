@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
-import { Check } from '../../components/field.tsx';
+import { Check } from '../../components/check.tsx';
 import { icons } from '../../components/icon.tsx';
 import { List } from '../../components/list.tsx';
 import { NewRows } from '../../components/new-rows.tsx';

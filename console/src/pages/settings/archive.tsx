@@ -1,5 +1,5 @@
 // What an archive of a session keeps.
-import { Check } from '../../components/field.tsx';
+import { Check } from '../../components/check.tsx';
 import { Ready } from '../../components/states.tsx';
 import { useData } from '../../lib/data.ts';
 import { present } from '../../lib/me.ts';

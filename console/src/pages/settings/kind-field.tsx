@@ -1,6 +1,7 @@
 // One field of a kind, in the form of the kind.
 import { Button } from '../../components/button.tsx';
-import { Check, Select, TextField } from '../../components/field.tsx';
+import { Check } from '../../components/check.tsx';
+import { Select, TextField } from '../../components/field.tsx';
 import { present } from '../../lib/me.ts';
 import type { KindRow } from './query.ts';
 

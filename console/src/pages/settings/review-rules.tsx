@@ -1,7 +1,8 @@
 // Which memories wait for a reviewer before they count.
 import { useState } from 'preact/hooks';
+import { Check } from '../../components/check.tsx';
 import { Chip } from '../../components/chip.tsx';
-import { Check, Select } from '../../components/field.tsx';
+import { Select } from '../../components/field.tsx';
 import { type Column, List } from '../../components/list.tsx';
 import { Empty, Failure, Ready } from '../../components/states.tsx';
 import { toast } from '../../components/toast.tsx';

@@ -1,5 +1,6 @@
 // The dialog that adds a rule of review.
-import { Check, Select, TextField } from '../../components/field.tsx';
+import { Check } from '../../components/check.tsx';
+import { Select, TextField } from '../../components/field.tsx';
 import { FormDialog, useForm } from '../../components/form.tsx';
 import { useAction, useData } from '../../lib/data.ts';
 import { present } from '../../lib/me.ts';

@@ -1,7 +1,8 @@
 // Scopes, which decide who sees a memory.
 import { useState } from 'preact/hooks';
+import { Check } from '../../components/check.tsx';
 import { Chip, Scope } from '../../components/chip.tsx';
-import { Check, TextField } from '../../components/field.tsx';
+import { TextField } from '../../components/field.tsx';
 import { FormDialog, useForm } from '../../components/form.tsx';
 import { type Column, List } from '../../components/list.tsx';
 import { Failure, Ready } from '../../components/states.tsx';
