@@ -123,7 +123,7 @@ describeInBrowser('the page Settings', () => {
     page.on('request', (request) => {
       if (request.url().endsWith('/graphql')) sent.push(request.postData() ?? '');
     });
-    await page.getByRole('slider', { name: 'Words' }).fill('0.9');
+    await page.getByRole('slider', { name: 'Words', exact: true }).fill('0.9');
     await page.getByLabel('Try it on a query').fill('harbour lights');
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.getByRole('region', { name: 'Changed: harbour lights' }).getByText('every evening').waitFor();

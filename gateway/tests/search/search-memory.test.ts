@@ -214,7 +214,7 @@ describe('search_memory over the APIs', () => {
         'L',
         'mutation { admin { setSearchSettings(importanceBoost: 0.06) { importanceBoost lexicalWeight } } }',
       );
-      expect(data.admin.setSearchSettings).toStrictEqual({ importanceBoost: 0.06, lexicalWeight: 0.4 });
+      expect(data.admin.setSearchSettings).toStrictEqual({ importanceBoost: 0.06, lexicalWeight: 0.35 });
     });
   });
 });
