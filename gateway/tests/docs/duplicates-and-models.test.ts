@@ -49,16 +49,16 @@ describe('docs/explanation/duplicates.md and docs/how-to/change-the-embedding-mo
         const running = home.run([join(root, command.split(' ')[1]!), ...command.split(' ').slice(2)]);
         return { exit: await running.exit, text: running.stdout + running.stderr };
       };
-      for (const command of commands('how-to/change-the-embedding-model.md'))
+      const [show, stay, change] = commands('how-to/change-the-embedding-model.md') as [string, string, string];
+      for (const command of [show, stay])
         expect(await run(command)).toStrictEqual({ exit: 0, text: 'all-MiniLM-L6-v2-int8 serves\n' });
+      const changed = 'all-MiniLM-L6-v2-int8-float serves\n';
+      expect(await run(change)).toStrictEqual({ exit: 0, text: `${changed}all-MiniLM-L6-v2-int8 is gone\n` });
       if (engine === 'embedded') {
         server.process.kill('SIGTERM');
         await server.exit;
         await eventually(() => home.pids().length === 0);
-        expect(await run(commands('how-to/change-the-embedding-model.md')[0]!)).toStrictEqual({
-          exit: 0,
-          text: 'all-MiniLM-L6-v2-int8 serves\n',
-        });
+        expect(await run(show)).toStrictEqual({ exit: 0, text: changed });
       }
     } finally {
       await home.close();
