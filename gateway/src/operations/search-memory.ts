@@ -117,16 +117,13 @@ export const searchMemory = defineOperation({
     kinds: z.array(z.string()).nullish().describe('Only these kinds.'),
     tags: onlyTags.nullish(),
     tags_match: tagsMatch,
-    since: time.nullish().describe('Happened at or after this time.'),
-    until: until.nullish().describe('Happened before this time.'),
+    since: time.nullish().describe('Happened then or later.'),
+    until: until.nullish().describe('Happened before then.'),
     thread_id: z.string().nullish().describe('Only this thread.'),
     creator: z.string().nullish().describe('Only of this creator, such as Cursor-IDE.'),
     speaker: z.string().nullish().describe('Only what this person said.'),
     where: where.nullish(),
-    language: z
-      .string()
-      .nullish()
-      .describe('Language of the words of the query. Default: all languages of the tenant.'),
+    language: z.string().nullish().describe('Language of the query. Default: all of the tenant.'),
     threshold: z
       .number()
       .min(0, 'from 0 to 2')
@@ -134,9 +131,9 @@ export const searchMemory = defineOperation({
       .nullish()
       .describe('Drop results with a larger cosine distance, 0 to 2, such as 0.3.'),
     min_relevance: minRelevance.nullish(),
-    as_of: time.nullish().describe('Search memories as they were at this time.'),
-    explain: z.boolean().default(false).describe('Explain the score of each result.'),
-    max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens; some become previews.'),
+    as_of: time.nullish().describe('Search memories as they were then.'),
+    explain: z.boolean().default(false).describe('Explain each score.'),
+    max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens.'),
   }),
   output: z.object({ hits: z.array(hit), nearest, searched }).register(graphqlTypes, { name: 'MemorySearchResult' }),
   isReadOnly: true,
