@@ -1,5 +1,6 @@
 // Every number that a ranking uses and that a caller can move: what one agent does to move it, and how it is read. docs/explanation/trust.md
 // lists the same names.
+import { eventually } from '../support/eventually.ts';
 import type { Sessions } from '../support/sessions.ts';
 
 export interface RankedNumber {
@@ -31,7 +32,15 @@ const hit = async (db: Sessions, caller: string, project: string) =>
     )
   )[0].access_id as string;
 const learned = async (db: Sessions, project: string) => {
-  for (let n = 0; n < 50; n++) await db.asWorker('select facts.roll_up_accesses()');
+  // A transaction of another test on the same server may hold up what is counted.
+  await eventually(async () => {
+    await db.asWorker('select facts.roll_up_accesses()');
+    const [{ waiting }] = await db.asSuperuser(
+      `select count(*) filter (where f.xid >= r.to_xid)::int + (select count(*) from importance.pending_recounts)::int as waiting
+       from importance.access_roll_up r left join public.memory_feedback f on true group by r.to_xid`,
+    );
+    return waiting === 0;
+  });
   return one(db, 'select useful - useless as number from public.memory_signals where packet_id = $1', [
     await idOf(db, project),
   ]);
