@@ -8,6 +8,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'how-to', 'erase-memories.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql]) => sql!);
+const vacuum = blocks.find((block) => block.includes('vacuum full'))!;
 const statementsOf = (block: string) =>
   block
     .replace(/--.*$/gm, '')
@@ -46,7 +47,7 @@ describe('docs/how-to/erase-memories.md', () => {
     await gateway.sql('L', "select public.erase_memory($1, 'a test')", [result.memory.packet_id]);
     await gateway.inSuperuserSession(async (client) => {
       const where = async () => {
-        for (const statement of statementsOf(blocks[1]!)) await client.query(statement);
+        for (const statement of statementsOf(vacuum)) await client.query(statement);
         await client.query('checkpoint');
         const { rows } = await client.query(
           `select c.oid::regclass::text as name
