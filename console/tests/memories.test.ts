@@ -44,6 +44,8 @@ describeInBrowser('the page of memories', () => {
       .getByRole('textbox', { name: 'Kind' })
       .or(page.getByRole('combobox', { name: 'Kind' }))
       .fill('rule');
+    // On a slow machine the list may not be there yet, and nothing is detached from it.
+    await page.waitForURL(/kind=rule/);
     await page.getByRole('row', row('Numbered memory 58')).waitFor({ state: 'detached' });
     await page.getByRole('row', row('Numbered memory 57')).waitFor();
     expect(page.url()).toContain('kind=rule');
