@@ -13,6 +13,7 @@ import {
   mayCleanUp,
   maySee,
   refuse,
+  refuseChange,
   type SaveStatus,
   scopesOf,
   stateOf,
@@ -156,7 +157,7 @@ export function update(
   if (!me) return toNobody;
   if (me.role === 'l9_platform_admin') return refuse('L9SCP');
   // That it is not there and that it is not the caller's are never told apart.
-  if (!memory || !mayChange(me, memory)) return refuse('L9OWN');
+  if (!memory || !mayChange(me, memory)) return refuseChange(me, memory);
   if (change.expiry === 'past') return refuse('L9VAL');
 
   const scope = change.scope ?? memory.scope;
@@ -206,8 +207,7 @@ export function update(
 export function remove(world: World, me: Identity | null, memory: Memory | undefined): Expected<{ commit(): void }> {
   if (!me) return toNobody;
   if (me.role === 'l9_platform_admin') return refuse('L9SCP');
-  if (!memory || !mayChange(me, memory)) return refuse('L9OWN');
-  if (!mayDelete(me, memory)) return refuse('L9OWN', 'L9IMM');
+  if (!memory || !mayDelete(me, memory)) return refuseChange(me, memory);
   return { refused: null, commit: () => forget(world, memory.id) };
 }
 

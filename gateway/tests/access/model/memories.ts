@@ -92,6 +92,12 @@ export const mayChange = (me: Identity | null, memory: Memory): boolean =>
   me.writes.includes(memory.scope) &&
   (me.role === 'l9_admin' || (memory.creator === me.creator && memory.textCreator === null));
 
+/** The refusal of a change of what is not the caller's to change; SQL tables answer with no row, which is L9OWN. */
+export const refuseChange = (me: Identity, memory: Memory | undefined, ...others: Code[]) =>
+  memory?.review === 'rejected' && memory.creator === me.creator && maySee(me, memory)
+    ? refuse('L9OWN', 'L9IMM', ...others)
+    : refuse('L9OWN', ...others);
+
 /** An admin who saves an agent's text again, or makes something of it, stands by it. */
 export function claim(world: World, me: Identity | null, { id }: Memory): void {
   const memory = world.memories.get(id);

@@ -32,6 +32,7 @@ import {
   mayChange,
   maySee,
   refuse,
+  refuseChange,
   type SaveStatus,
   stateOf,
   textCreatorAfter,
@@ -169,7 +170,7 @@ function storeAgain(
     };
   }
   const faults = faultsOfFields(kind, fields);
-  if (!mayChange(me, same)) return refuse('L9OWN', ...faults);
+  if (!mayChange(me, same)) return refuseChange(me, same, ...faults);
   const next: Memory = {
     ...same,
     fields: withEnd(kind, fields, same.fields),
