@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { asOutage } from './away.ts';
@@ -16,6 +17,17 @@ const begin = (settings: Settings) => {
 
 /** True if queries are sent without waiting for earlier answers. The embedded engine does not support that. */
 export const isPipelined = (client: pg.ClientBase) => (client as { pipeline?: boolean }).pipeline === true;
+
+/** Writes all that `send` sends before it first waits to the socket at once. */
+function sendTogether<T>(client: pg.ClientBase, send: () => T): T {
+  const { stream } = (client as pg.ClientBase & { connection: { stream: Duplex } }).connection;
+  stream.cork();
+  try {
+    return send();
+  } finally {
+    stream.uncork();
+  }
+}
 
 /** Waits until no query runs on the connection any more, then rejects with the first failure in order. */
 export async function settled<T extends readonly unknown[]>(flight: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
@@ -68,9 +80,9 @@ async function orRollBack<T>(client: pg.PoolClient, discard: Discard, work: () =
 
 const transact = <T>(client: pg.PoolClient, discard: Discard, settings: Settings, work: Work<T>) =>
   orRollBack(client, discard, async () => {
-    const begun = client.query(begin(settings));
-    if (!isPipelined(client)) await begun;
-    const [, result] = await settled([begun, work(client)]);
+    const [, result] = isPipelined(client)
+      ? await settled(sendTogether(client, () => [client.query(begin(settings)), work(client)] as const))
+      : [await client.query(begin(settings)), await work(client)];
     await client.query('commit');
     return result;
   });
@@ -91,13 +103,14 @@ export const inTransaction = <T>(pool: FairPool, settings: Settings, work: Work<
 export const inOneTrip = <T>(pool: FairPool, settings: Settings, intent: Intent, work: Work<T>): Promise<T> =>
   onConnection(pool, settings, intent, async (client, discard) => {
     if (!isPipelined(client)) return transact(client, discard, settings, work);
-    const begun = client.query(begin(settings));
-    const worked = work(client);
-    const committed = client.query('commit').catch((failure: Error) => {
-      discard(failure);
-      throw failure;
-    });
-    const [, result] = await settled([begun, worked, committed]);
+    const commit = () =>
+      client.query('commit').catch((failure: Error) => {
+        discard(failure);
+        throw failure;
+      });
+    const [, result] = await settled(
+      sendTogether(client, () => [client.query(begin(settings)), work(client), commit()] as const),
+    );
     return result;
   });
 

@@ -51,7 +51,9 @@ export const reviewActs: Record<string, Act> = {
       }
       // Most rules state kinds, so that much still counts at once.
       const kinds = given.kinds % 9 === 0 ? null : pick(kindsOfRules, given.kinds);
-      const conditions = pick(kinds === null ? narrow : [...narrow, ...wide], given.n);
+      const isThere = ({ caller }: Conditions) =>
+        caller === undefined || world.actors.some((actor) => actor.tenant === tenant && actor.caller === caller);
+      const conditions = pick((kinds === null ? narrow : [...narrow, ...wide]).filter(isThere), given.n);
       const rule: model.Rule = {
         tenant,
         caller: null,

@@ -1,7 +1,7 @@
 // Which saves wait for a review, and what comes of a decision about one of them.
 import { twinOf } from './changes.ts';
 import { type Code, type Identity, sourceOf } from './identity.ts';
-import { contentOf } from './kinds.ts';
+import { breaksLock, contentOf, stated } from './kinds.ts';
 import { addRow } from './knowledge.ts';
 import {
   type Expected,
@@ -108,6 +108,9 @@ export function decide(
   const next: Memory = { ...memory, review, versions: [...memory.versions, stateOf(memory)] };
   const twin = twinOf(world, next);
   const live = twin && !twin.isExpired ? twin : undefined;
+  // Its fields go over to the memory that counts, where they are not locked.
+  if (review === 'approved' && live?.fields && breaksLock(live, stated({ ...live.fields, ...memory.fields })))
+    return refuse('L9IMM', ...(isBack ? (['L9VAL'] as const) : []));
   if (review === 'approved' && live)
     return isBack ? refuse('L9VAL') : { ...nothing, into: live, commit: () => forget(world, memory.id) };
   if (live && isWithheld(next)) return refuse('L9VAL');
