@@ -124,7 +124,9 @@ describe('the access rules', () => {
         await makeRoom();
       } catch (error) {
         tell('failed, or what came after it did');
-        const message = `operation ${index + 1}: ${(error as Error).message}\n\n${told.slice(-12).join('\n')}\n\nTo repeat it: ${replay(index + 1)}\n`;
+        const [subject] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec((error as Error).message) ?? [];
+        const lines = told.filter((line, n) => n >= told.length - 12 || (subject && line.includes(subject)));
+        const message = `operation ${index + 1}: ${(error as Error).message}\n\n${lines.join('\n')}\n\nTo repeat it: ${replay(index + 1)}\n`;
         throw new Error(message, { cause: error });
       }
     }

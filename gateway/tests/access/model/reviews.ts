@@ -11,6 +11,7 @@ import {
   type Memory,
   mayChange,
   refuse,
+  refuseChange,
   stateOf,
   textCreatorAfter,
   type World,
@@ -142,7 +143,10 @@ function faultsOfApproval(world: World, me: Identity, next: Memory): Code[] {
   const isOdd = next.fields?.supersedes !== undefined && supersededBy(world, me, next) === undefined;
   const isNoLesson =
     next.kind !== 'reflection' && world.onApproval.get(next.id)?.some(({ table }) => table === 'reflection_store');
-  return [...(waits || isNoLesson ? (['L9VAL'] as const) : []), ...(isOdd ? (['L9VAL', 'L9OWN'] as const) : [])];
+  return [
+    ...(waits || isNoLesson ? (['L9VAL'] as const) : []),
+    ...(isOdd ? refuseChange(me, world.memories.get(next.fields!.supersedes!), 'L9VAL').refused : []),
+  ];
 }
 
 /** A decision that waits replaces the other one once it is approved. */

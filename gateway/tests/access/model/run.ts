@@ -94,7 +94,8 @@ export const asSeen = ({ id, content, scope, project, branch, kind, creator }: M
 export function same(seen: readonly Seen[], expected: readonly Memory[], where: string): void {
   const is = new Map(seen.map((memory) => [memory.id, memory]));
   expect(is.size, `${where}: a memory is there twice`).toBe(seen.length);
-  for (const memory of expected) expect(is.get(memory.id), `${where}: is, and should be`).toStrictEqual(asSeen(memory));
+  for (const memory of expected)
+    expect(is.get(memory.id), `${where}: memory ${memory.id} is, and should be`).toStrictEqual(asSeen(memory));
   const allowed = new Set(expected.map(({ id }) => id));
   expect(
     seen.filter(({ id }) => !allowed.has(id)),

@@ -94,7 +94,7 @@ export function store(world: World, me: Identity, item: Item, way: Way, answered
   const wrong = [
     ...faults,
     ...faultsOf(world, me, draft),
-    ...(replaced === 'none' ? (['L9VAL', 'L9OWN'] as const) : []),
+    ...(replaced === 'none' ? refusedReplacement(world, me, draft) : []),
   ];
   if (wrong.length > 0 || replaced === 'none') return refuse(...wrong);
   const twin = twinOf(world, draft);
@@ -184,7 +184,7 @@ function storeAgain(
     isWithheld(same) || fields.supersedes === same.fields!.supersedes ? undefined : replacedBy(world, me, next);
   const wrong: Code[] = [...faults, ...faultsOf(world, me, next, same)];
   if (breaksLock(same, fields) || (me.role === 'l9_agent' && same.review === 'rejected')) wrong.push('L9IMM');
-  if (replaced === 'none') wrong.push('L9VAL', 'L9OWN');
+  if (replaced === 'none') wrong.push(...refusedReplacement(world, me, next));
   if (wrong.length > 0 || replaced === 'none') return refuse(...wrong);
   return {
     refused: null,
@@ -208,6 +208,9 @@ function replacedBy(world: World, me: Identity, { id, kind, fields, ...place }: 
   const isOther = other && other.id !== id && other.kind === kind && !isWithheld(other) && mayChange(me, other);
   return isOther && ownerOf(other) === ownerOf({ id, kind, fields, ...place }) ? other : 'none';
 }
+
+const refusedReplacement = (world: World, me: Identity, { fields }: Memory): Code[] =>
+  refuseChange(me, world.memories.get(fields!.supersedes!), 'L9VAL').refused;
 
 function replace(world: World, me: Identity, replaced: Memory | undefined, by: string): void {
   if (!replaced || replaced.fields!.status === 'superseded') return;
