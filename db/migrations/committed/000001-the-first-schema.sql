@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1ac4da9df524bbf86e63f7713de68be342a1c378
+--! Hash: sha1:adeca0a181f21b650ebd73a1336571e5a78287b8
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -20913,7 +20913,8 @@ begin
       b.estimated_importance, b."timestamp", case when request.is_explained then jsonb_build_object(
         'found_by', b.found_by,
         'lexical', case when request.mode <> 'graph' then
-          jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
+          jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context)
+            || case when request.mode = 'hybrid' then jsonb_build_object('trust', b.trust) else '{}' end end,
         'semantic', jsonb_build_object('content', b.similarity, 'context', b.context_similarity),
         'graph', request.paths -> b.packet_id::text,
         'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),

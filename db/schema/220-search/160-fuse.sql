@@ -278,7 +278,8 @@ begin
       b.estimated_importance, b."timestamp", case when request.is_explained then jsonb_build_object(
         'found_by', b.found_by,
         'lexical', case when request.mode <> 'graph' then
-          jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
+          jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context)
+            || case when request.mode = 'hybrid' then jsonb_build_object('trust', b.trust) else '{}' end end,
         'semantic', jsonb_build_object('content', b.similarity, 'context', b.context_similarity),
         'graph', request.paths -> b.packet_id::text,
         'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),

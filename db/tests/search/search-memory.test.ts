@@ -141,19 +141,24 @@ describe('search_memory', () => {
     await expect(searchMemory(db, 'C', { ...again, mode: 'semantic' })).rejects.toMatchObject({ column: 'mode' });
   });
 
-  it('explains each hit on request', async () => {
-    const { hits } = await search('C', { query: 'boat', explain: true });
+  it.each([
+    ['boat', (trust: number) => trust === 1],
+    ['a boat with words that no memory has', (trust: number) => trust > 0 && trust < 1],
+  ])('explains each hit of %j on request, so that the parts make up its score', async (query, isTrusted) => {
+    const { hits } = await search('C', { query, explain: true });
     const { explanation, score, lexical_score, semantic_score } = hits[0]!;
     expect(explanation.found_by).toStrictEqual(['lexical content', 'semantic content']);
-    expect(explanation.lexical).toStrictEqual({ content: 1, context: null });
+    const { trust, ...words } = explanation.lexical;
+    expect(words).toStrictEqual({ content: 1, context: null });
+    expect(isTrusted(trust), `the trust in words is ${trust}`).toBe(true);
     expect(Math.abs(explanation.semantic.content - semantic_score!)).toBeLessThan(1e-6);
     expect(explanation.chunk).toStrictEqual({ index: 0 });
     const { lexical, semantic } = explanation.weights;
-    const fused = (lexical * lexical_score! + semantic * semantic_score!) / (lexical + semantic);
+    const fused = (lexical * lexical_score! * trust + semantic * semantic_score!) / (lexical + semantic);
     expect(Math.abs(explanation.fused - fused)).toBeLessThan(1e-5);
     expect(Math.abs(score - fused * explanation.boosts.factor)).toBeLessThan(1e-5);
     expect(explanation.boosts.recency).toBeGreaterThan(0.99);
-    expect((await search('C', { query: 'boat' })).hits[0]!.explanation).toBeNull();
+    expect((await search('C', { query })).hits[0]!.explanation).toBeNull();
   });
 
   it('always describes how it searched', async () => {

@@ -8,9 +8,9 @@ interface Explanation {
   found_by?: string[];
   fused?: number | null;
   graph?: unknown;
-  lexical?: { content: number | null; context: number | null } | null;
+  lexical?: { content: number | null; context: number | null; trust?: number | null } | null;
   semantic?: { content: number | null; context: number | null } | null;
-  weights?: { lexical: number; semantic: number; context: number } | null;
+  weights?: { lexical: number; semantic: number } | null;
   boosts?: { factor: number; recency: number; importance: number } | null;
   conversation?: { lifted: number | null; thread: number | null; neighbour: number | null; speaker: boolean } | null;
 }
@@ -37,8 +37,12 @@ const added = (value: number) => `+ ${number(value)}`;
 export function partsOf({ lexical, semantic, weights, fused, conversation, boosts }: Explanation): Part[] {
   const words = lexical?.content ?? 0;
   const meaning = Math.max(semantic?.content ?? 0, 0);
-  const fromWords = words * (weights?.lexical ?? 0);
-  const fromMeaning = meaning * (weights?.semantic ?? 0);
+  const { lexical: ofWords = 0, semantic: ofMeaning = 0 } = weights ?? {};
+  // Both weigh as parts of their sum.
+  const sum = ofWords + ofMeaning || 1;
+  const trust = lexical?.trust ?? 1;
+  const fromWords = (words * trust * ofWords) / sum;
+  const fromMeaning = (meaning * ofMeaning) / sum;
   const hasContext = lexical?.context != null || semantic?.context != null;
   const fromContext = hasContext ? Math.max((fused ?? 0) - fromWords - fromMeaning, 0) : 0;
   const fromThread = Math.max((conversation?.lifted ?? fused ?? 0) - (fused ?? 0), 0);
@@ -48,13 +52,16 @@ export function partsOf({ lexical, semantic, weights, fused, conversation, boost
       name: 'Words',
       length: fromWords,
       series: 1,
-      says: lexical?.content == null ? none : `${number(words)} × ${number(weights?.lexical ?? 0)}`,
+      says:
+        lexical?.content == null
+          ? none
+          : `${number(words)} × ${number(ofWords / sum)}${trust < 1 ? ` × ${number(trust)}, since few words match` : ''}`,
     },
     {
       name: 'Meaning',
       length: fromMeaning,
       series: 2,
-      says: semantic?.content == null ? none : `${number(meaning)} × ${number(weights?.semantic ?? 0)}`,
+      says: semantic?.content == null ? none : `${number(meaning)} × ${number(ofMeaning / sum)}`,
     },
     { name: 'Context', length: fromContext, series: 3, says: hasContext ? added(fromContext) : 'no memory before it' },
     {
