@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:adeca0a181f21b650ebd73a1336571e5a78287b8
+--! Hash: sha1:d0fda17af3edb52e5308bf5ccba8630005572488
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14793,26 +14793,27 @@ comment on function derived.is_source is 'True if the caller may derive from a m
 --! Included 140-derived/015-statements.sql
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 
--- A row stands here while an approved memory is made to state what waited with it, so that no other transaction ever sees one.
-create table derived.memories_being_approved (
+-- A row stands here while a memory that was approved states what waited with it, or one that was moved states in its new
+-- place what it stated in the old one. No other transaction ever sees one.
+create table derived.memories_being_restated (
   packet_id uuid primary key references public.packet_store on delete cascade
 );
-call identity.describe('derived.memories_being_approved', 'The memories that were approved in this transaction and state now what
-    waited for it: what they state is the word of their creator, not of the administrator who approved it.
+call identity.describe('derived.memories_being_restated', 'The memories that were approved or moved in this transaction: what they
+    state is the word of their writers, not of the administrator who approved or moved them.
   packet_id: The memory.');
-call identity.keep_private('derived.memories_being_approved',
-  functions => 'The trigger of an approval writes and deletes rows, and functions that state something read them.');
+call identity.keep_private('derived.memories_being_restated',
+  functions => 'The triggers of an approval and of a move write and delete rows, and functions that state something read them.');
 
-create function derived.is_being_approved(packet_id uuid) returns boolean
+create function derived.is_being_restated(packet_id uuid) returns boolean
 language sql stable parallel safe security definer set search_path = ''
-return exists (select from derived.memories_being_approved a where a.packet_id = is_being_approved.packet_id);
-comment on function derived.is_being_approved is 'True while an approved memory states what waited with it. Definer: callers '
-  'have no grant on the table.';
-grant execute on function derived.is_being_approved to l9_agent, l9_admin, l9_worker;
+return exists (select from derived.memories_being_restated a where a.packet_id = is_being_restated.packet_id);
+comment on function derived.is_being_restated is 'True while a memory that was approved or moved states what it says for its '
+  'writer. Definer: callers have no grant on the table.';
+grant execute on function derived.is_being_restated to l9_agent, l9_admin, l9_worker;
 
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
 return coalesce(
-  case when derived.is_being_approved((source).packet_id) then (source).metadata ->> 'creator' end,
+  case when derived.is_being_restated((source).packet_id) then (source).metadata ->> 'creator' end,
   identity.current_creator(), packets.text_writer(source));
 comment on function derived.agent_for is 'The creator name of who states what is derived: the caller, or a memory''s writer; its '
   'creator when it was approved.';
@@ -14857,7 +14858,7 @@ language plpgsql stable set search_path = '' as $$
 declare
   me constant identity.identity := identity.current_identity();
 begin
-  if not derived.is_being_approved(source.packet_id) and (
+  if not derived.is_being_restated(source.packet_id) and (
     packets.needs_review(me.tenant_id, me.caller, source.scope, source.project_id, source.packet_type, me.source)
     or packets.needs_review(me.tenant_id, me.caller, source.scope, source.project_id, kind, me.source)) then
     perform identity.raise_error('L9IMM', format('%s: what you state there needs a review, so nothing can be derived from a '
@@ -14985,7 +14986,7 @@ begin
     new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
   end if;
   -- Else an agent could take the statement of an administrator away, or change what it rests on.
-  if derived.is_being_approved(source.packet_id) then
+  if derived.is_being_restated(source.packet_id) then
     new.creator := source.metadata ->> 'creator';
     new.source := source.metadata ->> 'source';
   else
@@ -16190,7 +16191,7 @@ declare
   is_approved constant boolean := tg_op = 'UPDATE' and old.withheld_creator is not null;
 begin
   if is_approved then
-    insert into derived.memories_being_approved (packet_id) values (new.packet_id) on conflict do nothing;
+    insert into derived.memories_being_restated (packet_id) values (new.packet_id) on conflict do nothing;
   end if;
   if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
     perform events.fill_event(new);
@@ -16199,7 +16200,7 @@ begin
     perform events.fill_reasoning(new);
   end if;
   if is_approved then
-    delete from derived.memories_being_approved a where a.packet_id = new.packet_id;
+    delete from derived.memories_being_restated a where a.packet_id = new.packet_id;
   end if;
   return null;
 end $$;
@@ -17134,7 +17135,7 @@ declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id, kind => 'fact');
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
   -- Only a job may name the model that found the fact.
-  model text := case when identity.current_role_name() = 'l9_worker' or derived.is_being_approved(assert_fact_from.packet_id)
+  model text := case when identity.current_role_name() = 'l9_worker' or derived.is_being_restated(assert_fact_from.packet_id)
     then left(assert_fact_from.extracted_by, 200) end;
   is_single boolean;
   by_admin constant boolean := derived.is_from_admin(source);
@@ -17415,11 +17416,13 @@ begin
     perform facts.lock_facts(key);
   end loop;
   if has_moved then
+    insert into derived.memories_being_restated (packet_id) values (new.packet_id) on conflict do nothing;
     for evidence in
       select e.* from public.fact_evidence e where e.packet_id = new.packet_id order by e.created_at, e.evidence_id
     loop
       perform facts.move_evidence(evidence, new, audience_id);
     end loop;
+    delete from derived.memories_being_restated r where r.packet_id = new.packet_id;
   end if;
   foreach key in array keys loop
     perform facts.recompute_facts(key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[new.packet_id]);
@@ -18086,6 +18089,7 @@ begin
     -- An expired memory is not readable in any audience.
     delete from public.relationship_evidence e where e.packet_id = new.packet_id;
   elsif has_moved then
+    insert into derived.memories_being_restated (packet_id) values (new.packet_id) on conflict do nothing;
     for relation in
       select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized,
         r.confidence
@@ -18106,6 +18110,7 @@ begin
       where e.evidence_id = relation.evidence_id;
       new_ids := new_ids || target_id;
     end loop;
+    delete from derived.memories_being_restated r where r.packet_id = new.packet_id;
   else
     update public.relationship_evidence e set ttl = new.ttl, updated_at = clock_timestamp() where e.packet_id = new.packet_id;
   end if;
@@ -18130,7 +18135,7 @@ declare
   target_name constant text := entities.check_name(relate_from.target, 'target');
   -- Only a job may name the model that extracted the relationship.
   extractor constant text := case when identity.current_role_name() = 'l9_worker'
-    or derived.is_being_approved(relate_from.packet_id) then relate_from.extracted_by end;
+    or derived.is_being_restated(relate_from.packet_id) then relate_from.extracted_by end;
   stated record;
   source public.packet_store;
   relation public.entity_relationships;
@@ -30134,9 +30139,9 @@ begin
     perform review.link_lesson(memory, a ->> 'task_id', (lesson.reflection).reflection_id);
   when 'extract' then
     source := extraction.source_of_proposal(memory.packet_id);
-    insert into derived.memories_being_approved (packet_id) values (source.packet_id) on conflict do nothing;
+    insert into derived.memories_being_restated (packet_id) values (source.packet_id) on conflict do nothing;
     perform extraction.assert_items(source, a -> 'extraction', a ->> 'model');
-    delete from derived.memories_being_approved b where b.packet_id = source.packet_id;
+    delete from derived.memories_being_restated b where b.packet_id = source.packet_id;
   else
     perform identity.raise_error('L9VAL',
       'envelope.on_approval.statement: must be assert_fact, relate, reflect or extract', 'envelope.on_approval');
@@ -30152,9 +30157,9 @@ begin
     perform review.withdraw(new);
     return null;
   end if;
-  insert into derived.memories_being_approved (packet_id) values (new.packet_id);
+  insert into derived.memories_being_restated (packet_id) values (new.packet_id);
   perform review.state(new);
-  delete from derived.memories_being_approved a where a.packet_id = new.packet_id;
+  delete from derived.memories_being_restated a where a.packet_id = new.packet_id;
   return null;
 end $$;
 comment on function review.tg_packet_store__follow_decision is 'States what a memory was to state once it is approved, as the '

@@ -1,25 +1,26 @@
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 
--- A row stands here while an approved memory is made to state what waited with it, so that no other transaction ever sees one.
-create table derived.memories_being_approved (
+-- A row stands here while a memory that was approved states what waited with it, or one that was moved states in its new
+-- place what it stated in the old one. No other transaction ever sees one.
+create table derived.memories_being_restated (
   packet_id uuid primary key references public.packet_store on delete cascade
 );
-call identity.describe('derived.memories_being_approved', 'The memories that were approved in this transaction and state now what
-    waited for it: what they state is the word of their creator, not of the administrator who approved it.
+call identity.describe('derived.memories_being_restated', 'The memories that were approved or moved in this transaction: what they
+    state is the word of their writers, not of the administrator who approved or moved them.
   packet_id: The memory.');
-call identity.keep_private('derived.memories_being_approved',
-  functions => 'The trigger of an approval writes and deletes rows, and functions that state something read them.');
+call identity.keep_private('derived.memories_being_restated',
+  functions => 'The triggers of an approval and of a move write and delete rows, and functions that state something read them.');
 
-create function derived.is_being_approved(packet_id uuid) returns boolean
+create function derived.is_being_restated(packet_id uuid) returns boolean
 language sql stable parallel safe security definer set search_path = ''
-return exists (select from derived.memories_being_approved a where a.packet_id = is_being_approved.packet_id);
-comment on function derived.is_being_approved is 'True while an approved memory states what waited with it. Definer: callers '
-  'have no grant on the table.';
-grant execute on function derived.is_being_approved to l9_agent, l9_admin, l9_worker;
+return exists (select from derived.memories_being_restated a where a.packet_id = is_being_restated.packet_id);
+comment on function derived.is_being_restated is 'True while a memory that was approved or moved states what it says for its '
+  'writer. Definer: callers have no grant on the table.';
+grant execute on function derived.is_being_restated to l9_agent, l9_admin, l9_worker;
 
 create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
 return coalesce(
-  case when derived.is_being_approved((source).packet_id) then (source).metadata ->> 'creator' end,
+  case when derived.is_being_restated((source).packet_id) then (source).metadata ->> 'creator' end,
   identity.current_creator(), packets.text_writer(source));
 comment on function derived.agent_for is 'The creator name of who states what is derived: the caller, or a memory''s writer; its '
   'creator when it was approved.';

@@ -7,7 +7,7 @@ language plpgsql stable set search_path = '' as $$
 declare
   me constant identity.identity := identity.current_identity();
 begin
-  if not derived.is_being_approved(source.packet_id) and (
+  if not derived.is_being_restated(source.packet_id) and (
     packets.needs_review(me.tenant_id, me.caller, source.scope, source.project_id, source.packet_type, me.source)
     or packets.needs_review(me.tenant_id, me.caller, source.scope, source.project_id, kind, me.source)) then
     perform identity.raise_error('L9IMM', format('%s: what you state there needs a review, so nothing can be derived from a '

@@ -19,7 +19,7 @@ begin
     new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], source.trace_id));
   end if;
   -- Else an agent could take the statement of an administrator away, or change what it rests on.
-  if derived.is_being_approved(source.packet_id) then
+  if derived.is_being_restated(source.packet_id) then
     new.creator := source.metadata ->> 'creator';
     new.source := source.metadata ->> 'source';
   else

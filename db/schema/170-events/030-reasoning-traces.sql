@@ -83,7 +83,7 @@ declare
   is_approved constant boolean := tg_op = 'UPDATE' and old.withheld_creator is not null;
 begin
   if is_approved then
-    insert into derived.memories_being_approved (packet_id) values (new.packet_id) on conflict do nothing;
+    insert into derived.memories_being_restated (packet_id) values (new.packet_id) on conflict do nothing;
   end if;
   if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
     perform events.fill_event(new);
@@ -92,7 +92,7 @@ begin
     perform events.fill_reasoning(new);
   end if;
   if is_approved then
-    delete from derived.memories_being_approved a where a.packet_id = new.packet_id;
+    delete from derived.memories_being_restated a where a.packet_id = new.packet_id;
   end if;
   return null;
 end $$;

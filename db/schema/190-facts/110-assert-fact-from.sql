@@ -68,7 +68,7 @@ declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id, kind => 'fact');
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
   -- Only a job may name the model that found the fact.
-  model text := case when identity.current_role_name() = 'l9_worker' or derived.is_being_approved(assert_fact_from.packet_id)
+  model text := case when identity.current_role_name() = 'l9_worker' or derived.is_being_restated(assert_fact_from.packet_id)
     then left(assert_fact_from.extracted_by, 200) end;
   is_single boolean;
   by_admin constant boolean := derived.is_from_admin(source);

@@ -54,11 +54,13 @@ begin
     perform facts.lock_facts(key);
   end loop;
   if has_moved then
+    insert into derived.memories_being_restated (packet_id) values (new.packet_id) on conflict do nothing;
     for evidence in
       select e.* from public.fact_evidence e where e.packet_id = new.packet_id order by e.created_at, e.evidence_id
     loop
       perform facts.move_evidence(evidence, new, audience_id);
     end loop;
+    delete from derived.memories_being_restated r where r.packet_id = new.packet_id;
   end if;
   foreach key in array keys loop
     perform facts.recompute_facts(key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[new.packet_id]);

@@ -49,6 +49,7 @@ begin
     -- An expired memory is not readable in any audience.
     delete from public.relationship_evidence e where e.packet_id = new.packet_id;
   elsif has_moved then
+    insert into derived.memories_being_restated (packet_id) values (new.packet_id) on conflict do nothing;
     for relation in
       select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized,
         r.confidence
@@ -69,6 +70,7 @@ begin
       where e.evidence_id = relation.evidence_id;
       new_ids := new_ids || target_id;
     end loop;
+    delete from derived.memories_being_restated r where r.packet_id = new.packet_id;
   else
     update public.relationship_evidence e set ttl = new.ttl, updated_at = clock_timestamp() where e.packet_id = new.packet_id;
   end if;

@@ -9,7 +9,7 @@ declare
   target_name constant text := entities.check_name(relate_from.target, 'target');
   -- Only a job may name the model that extracted the relationship.
   extractor constant text := case when identity.current_role_name() = 'l9_worker'
-    or derived.is_being_approved(relate_from.packet_id) then relate_from.extracted_by end;
+    or derived.is_being_restated(relate_from.packet_id) then relate_from.extracted_by end;
   stated record;
   source public.packet_store;
   relation public.entity_relationships;

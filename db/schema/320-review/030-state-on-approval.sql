@@ -43,9 +43,9 @@ begin
     perform review.link_lesson(memory, a ->> 'task_id', (lesson.reflection).reflection_id);
   when 'extract' then
     source := extraction.source_of_proposal(memory.packet_id);
-    insert into derived.memories_being_approved (packet_id) values (source.packet_id) on conflict do nothing;
+    insert into derived.memories_being_restated (packet_id) values (source.packet_id) on conflict do nothing;
     perform extraction.assert_items(source, a -> 'extraction', a ->> 'model');
-    delete from derived.memories_being_approved b where b.packet_id = source.packet_id;
+    delete from derived.memories_being_restated b where b.packet_id = source.packet_id;
   else
     perform identity.raise_error('L9VAL',
       'envelope.on_approval.statement: must be assert_fact, relate, reflect or extract', 'envelope.on_approval');
@@ -61,9 +61,9 @@ begin
     perform review.withdraw(new);
     return null;
   end if;
-  insert into derived.memories_being_approved (packet_id) values (new.packet_id);
+  insert into derived.memories_being_restated (packet_id) values (new.packet_id);
   perform review.state(new);
-  delete from derived.memories_being_approved a where a.packet_id = new.packet_id;
+  delete from derived.memories_being_restated a where a.packet_id = new.packet_id;
   return null;
 end $$;
 comment on function review.tg_packet_store__follow_decision is 'States what a memory was to state once it is approved, as the '

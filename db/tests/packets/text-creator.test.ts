@@ -206,6 +206,28 @@ describe('the text of a memory', () => {
       expect((await reading(id)).row.text_creator).toBeNull();
     });
 
+    it('stays that of the agent when an administrator moves the memory with what it states, as does each statement', async () => {
+      const { id } = await save();
+      const { id: other } = await save();
+      const state = (packetId: string) =>
+        db.sql('C', "select public.assert_fact('the lock', 'closes_at', to_jsonb('nine'::text), source_packet => $1)", [
+          packetId,
+        ]);
+      await state(id);
+      await state(other);
+      await db.sql('C', "select public.relate('the lock', 'depends_on', 'the boat', source_packet => $1)", [id]);
+      await callUpdateMemory(db, 'L', id, { project_id: 'elsewhere' });
+      expect((await reading(id)).row.text_creator).toBeNull();
+      const stated = await db.sql(
+        'L',
+        `select f.creator, f.project_id from public.knowledge_facts f where f.source_packet = $1
+         union all select r.creator, r.project_id from public.entity_relationships r where r.source_packet = $1`,
+        [id],
+      );
+      expect(stated).toStrictEqual(Array(2).fill({ creator: 'Cursor-IDE', project_id: 'elsewhere' }));
+      await callUpdateMemory(db, 'C', id, { content: `Mine still ${++serial}` });
+    });
+
     it('is not stamped by what the administrator creates itself', async () => {
       const id = await saveMemory(db, 'L', { content: `Of L ${++serial}` });
       await callUpdateMemory(db, 'L', id, { content: `Of L still ${++serial}` });

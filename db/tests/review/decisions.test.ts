@@ -69,7 +69,7 @@ describe('a decision', () => {
       );
       expect(row, kind).toStrictEqual({ creator: 'Cursor-IDE', text_creator: null });
     }
-    expect(await count('derived.memories_being_approved')).toBe(0);
+    expect(await count('derived.memories_being_restated')).toBe(0);
   });
 
   it('states what waited with an approved memory as the word of its creator', async () => {
@@ -128,7 +128,7 @@ describe('a decision', () => {
     ]);
     // Their texts stay the agent's own.
     expect(await count('public.packet_store', 'text_creator is not null')).toBe(0);
-    expect(await count('derived.memories_being_approved')).toBe(0);
+    expect(await count('derived.memories_being_restated')).toBe(0);
   });
 
   it('merges what it approves into the memory that counts already', async () => {

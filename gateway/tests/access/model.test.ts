@@ -124,7 +124,7 @@ describe('the access rules', () => {
         await makeRoom();
       } catch (error) {
         tell('failed, or what came after it did');
-        const [subject] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec((error as Error).message) ?? [];
+        const subject = /memory ([0-9a-f-]{36}) /.exec((error as Error).message)?.[1];
         const lines = told.filter((line, n) => n >= told.length - 12 || (subject && line.includes(subject)));
         const message = `operation ${index + 1}: ${(error as Error).message}\n\n${lines.join('\n')}\n\nTo repeat it: ${replay(index + 1)}\n`;
         throw new Error(message, { cause: error });
@@ -331,11 +331,13 @@ async function compareTables({ gateway, world }: Run) {
         (select count(*) from public.memory_contexts) as contexts`,
     [model.kindsWithFields, model.BY_ITSELF],
   );
-  expect(memories, 'what is in packet_store, and should be').toStrictEqual(
-    [...world.memories.values()]
-      .map((memory) => ({ ...memory, isArchived: model.isArchived(memory) }))
-      .sort((a, b) => (a.id < b.id ? -1 : 1)),
-  );
+  const there = new Map((memories as { id: string }[]).map((memory) => [memory.id, memory]));
+  for (const memory of world.memories.values())
+    expect(there.get(memory.id), `memory ${memory.id} of packet_store is, and should be`).toStrictEqual({
+      ...memory,
+      isArchived: model.isArchived(memory),
+    });
+  expect([...there.keys()].sort(), 'what is in packet_store').toStrictEqual([...world.memories.keys()].sort());
   const expected = [...world.answers].map(([key, { status, id }]) => [JSON.parse(key).join(' '), { status, id }]);
   const actual = Object.entries(answers).map(([key, answer]) => [JSON.parse(key).join(' '), answer]);
   expect(Object.fromEntries(actual), 'the idempotency keys').toStrictEqual(Object.fromEntries(expected));
