@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:d0fda17af3edb52e5308bf5ccba8630005572488
+--! Hash: sha1:c7eb40cf9937a8a3bbe19d1726aaa7175d14daf3
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14706,12 +14706,12 @@ comment on function public.memory_days is 'Counts the memories that the caller m
 grant execute on function public.memory_days to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-memories/105-memory-days.sql
 --! Included 140-derived/005-memories-being-deleted.sql
--- Deletes memories that the caller can't see, because what they rest on is deleted or changed. Triggers of summaries and of what
--- models extract call delete_memories().
+-- Deletes memories that the caller can't see, because a memory that they were derived from is deleted or changed. Triggers
+-- of summaries and of what models extract call delete_memories().
 create table derived.memories_being_deleted (packet_id uuid primary key);
-call identity.describe('derived.memories_being_deleted', 'Memories that are being deleted because what they rest on was deleted,
-    moved or changed. While there are rows, functions of the owner see what was derived from such memories; the rows are gone at
-    the end of the statement.
+call identity.describe('derived.memories_being_deleted', 'Memories that are being deleted because a memory that they were derived
+    from was deleted, moved or changed. While there are rows, functions of the owner see what was derived from such memories;
+    the rows are gone at the end of the statement.
   packet_id: The memory.');
 call identity.keep_private('derived.memories_being_deleted', functions => 'Only functions of the owner read and write it.');
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
@@ -29429,8 +29429,8 @@ end $$;
 comment on function forgetting.erase_user is 'Replaces the name of a user, who is deactivated. Audit rows refer to the user_id.';
 --! EndIncluded 310-forgetting/070-erase-user.sql
 --! Included 310-forgetting/075-words-index.sql
--- Keeps the indexes of words free of what was deleted. The job tidy_words calls these functions, and erase_marked() calls
--- request_rebuild().
+-- Removes the words of deleted memories from the indexes of words. The job tidy_words calls these functions, and
+-- erase_marked() calls request_rebuild().
 
 -- A compaction drops deleted memories from an index, but not the hashes of their words: its list of words keeps those, and so do
 -- the pages that it gives up. Only a rebuilt index has none of them.
@@ -29530,8 +29530,8 @@ begin
   where w.bucket = release_rebuild.bucket and w.erasures = release_rebuild.erasures;
   update forgetting.words_to_rebuild w set leased_until = null where w.bucket = release_rebuild.bucket;
 end $$;
-comment on function forgetting.release_rebuild is 'Ends a lease. The index is free of what these erasures erased; a later one, '
-  'or null if the rebuild failed, keeps it due. Definer: the job may not write the table.';
+comment on function forgetting.release_rebuild is 'Ends a lease. The index has no words of these erasures any more; '
+  'a later erasure, or null if the rebuild failed, keeps it due. Definer: the job may not write the table.';
 grant execute on function forgetting.are_words_untidy, forgetting.needs_vacuum, forgetting.compact_words,
   forgetting.lease_rebuild, forgetting.release_rebuild to l9_worker;
 --! EndIncluded 310-forgetting/075-words-index.sql

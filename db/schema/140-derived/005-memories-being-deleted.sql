@@ -1,9 +1,9 @@
--- Deletes memories that the caller can't see, because what they rest on is deleted or changed. Triggers of summaries and of what
--- models extract call delete_memories().
+-- Deletes memories that the caller can't see, because a memory that they were derived from is deleted or changed. Triggers
+-- of summaries and of what models extract call delete_memories().
 create table derived.memories_being_deleted (packet_id uuid primary key);
-call identity.describe('derived.memories_being_deleted', 'Memories that are being deleted because what they rest on was deleted,
-    moved or changed. While there are rows, functions of the owner see what was derived from such memories; the rows are gone at
-    the end of the statement.
+call identity.describe('derived.memories_being_deleted', 'Memories that are being deleted because a memory that they were derived
+    from was deleted, moved or changed. While there are rows, functions of the owner see what was derived from such memories;
+    the rows are gone at the end of the statement.
   packet_id: The memory.');
 call identity.keep_private('derived.memories_being_deleted', functions => 'Only functions of the owner read and write it.');
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner

@@ -1,5 +1,5 @@
--- Keeps the indexes of words free of what was deleted. The job tidy_words calls these functions, and erase_marked() calls
--- request_rebuild().
+-- Removes the words of deleted memories from the indexes of words. The job tidy_words calls these functions, and
+-- erase_marked() calls request_rebuild().
 
 -- A compaction drops deleted memories from an index, but not the hashes of their words: its list of words keeps those, and so do
 -- the pages that it gives up. Only a rebuilt index has none of them.
@@ -99,7 +99,7 @@ begin
   where w.bucket = release_rebuild.bucket and w.erasures = release_rebuild.erasures;
   update forgetting.words_to_rebuild w set leased_until = null where w.bucket = release_rebuild.bucket;
 end $$;
-comment on function forgetting.release_rebuild is 'Ends a lease. The index is free of what these erasures erased; a later one, '
-  'or null if the rebuild failed, keeps it due. Definer: the job may not write the table.';
+comment on function forgetting.release_rebuild is 'Ends a lease. The index has no words of these erasures any more; '
+  'a later erasure, or null if the rebuild failed, keeps it due. Definer: the job may not write the table.';
 grant execute on function forgetting.are_words_untidy, forgetting.needs_vacuum, forgetting.compact_words,
   forgetting.lease_rebuild, forgetting.release_rebuild to l9_worker;

@@ -20,7 +20,7 @@ export function createRenderer(
   { ink, soft, line, accent, paper, open }: Palette,
   { hasLoops, hasParallels }: ReturnType<typeof formsOf>,
 ): Sigma {
-  // A narrow drawing has no room for labels, neither beside nodes nor along edges.
+  // A narrow drawing has no room for labels of nodes and edges.
   const isNarrow = container.clientWidth < NARROW;
   const sigma = new Sigma(graph, container, {
     primitives: {
