@@ -93,13 +93,13 @@ const hashOf = (file: string) =>
 export type MigrationLog = Record<'error' | 'debug', (text: string) => void>;
 
 /** Runs the pending migrations as the role of the URL, which must be l9_owner. */
-export async function runMigrations(ownerUrl: string, log: MigrationLog): Promise<void> {
+export async function runMigrations(ownerUrl: string, log: MigrationLog, folder = migrationsFolder): Promise<void> {
   // Loaded only here, because a start rarely migrates.
   const { Logger: GraphileLogger, migrate } = await import('graphile-migrate');
   await migrate({
     connectionString: ownerUrl,
     databaseOwner: 'l9_owner',
-    migrationsFolder,
+    migrationsFolder: folder,
     logger: new GraphileLogger(() => (level, message) => log[level === 'error' ? 'error' : 'debug'](message)),
   });
 }

@@ -168,7 +168,8 @@ const OF_DATA: Damage[] = [
       Object.assign(marker, { version: '0.0.9', migrations: { '000001-the-first-schema.sql': 'sha1:x' } });
     }),
     path: 'data',
-    cause: /another version of l9-memory \(0\.0\.9; .*000001-the-first-schema\.sql is not the one .*: start that version/,
+    cause:
+      /another version of l9-memory \(0\.0\.9; .*000001-the-first-schema\.sql is not the one .*: start that version/,
   },
   {
     what: 'data is the database of another program',
