@@ -98,7 +98,7 @@ async function keepGraphqlSchema(database: Database) {
 await keepMigration();
 keep('docs/reference/operations.md', describeOperations());
 // With a stale migration the other files would be compared with an outdated database.
-if (!isCheck || stale.length === 0) {
+if (!isCheck || stale.length + problems.length === 0) {
   const home = mkdtempSync(join(tmpdir(), 'l9-generate-'));
   try {
     const database = await openDatabase(loadConfig({ L9_MEMORY_HOME: home }), logger);

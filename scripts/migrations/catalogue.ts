@@ -239,13 +239,15 @@ export async function schemaOf(db: Queryable): Promise<Map<string, SchemaObject>
 /** What differs, as the statements that lead from one schema to the other; empty if nothing does. */
 export function differencesOf(from: Map<string, SchemaObject>, to: Map<string, SchemaObject>): string[] {
   const isComment = (statement: string) => statement === '' || statement.startsWith('--');
+  // Safe to run twice, as `graphile-migrate watch` does.
+  const statementsOf = ({ make, remove, replaces }: SchemaObject) =>
+    replaces || isComment(remove) ? make : `${remove}\n${make}`;
   const made = [...to.values()].flatMap((object) => {
     const before = from.get(object.name);
-    if (!before) return `-- ${object.name} is new\n${object.make}`;
+    if (!before) return `-- ${object.name} is new\n${statementsOf(object)}`;
     if (before.make === object.make) return [];
     const head = `-- ${object.name} is another`;
-    if (object.replaces) return `${head}\n${object.make}`;
-    if (!isComment(object.remove)) return `${head}\n${object.remove}\n${object.make}`;
+    if (object.replaces || !isComment(object.remove)) return `${head}\n${statementsOf(object)}`;
     return `${head}: write the statement that changes it\n-- from ${before.make}\n-- to   ${object.make}`;
   });
   const removed = [...from.values()].filter(({ name }) => !to.has(name));

@@ -1,6 +1,6 @@
 // `npm run db:draft`: what leads from the committed migrations to db/schema. It writes that to db/migrations/current, if nothing
 // waits there; else it prints what is still missing, and fails if something is. It needs no server.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { committedBodies, currentFile, currentSql, frozenHash, sourceSql } from '../generate/migration.ts';
 import { differencesOf } from './catalogue.ts';
 import { schemaInMemory } from './engine.ts';
@@ -18,7 +18,7 @@ if (frozenHash() === null) {
     console.error(`${differences.length} differences are left: add them to db/migrations/current.`);
     process.exitCode = 1;
   } else {
-    writeFileSync(currentFile, `${readFileSync(currentFile, 'utf8').trim()}\n\n${differences.join('\n\n')}\n`);
+    writeFileSync(currentFile, `${differences.join('\n\n')}\n`);
     console.log(`${differences.length} differences were written to db/migrations/current: read each of them.`);
   }
 }
