@@ -19,7 +19,11 @@ export async function migrateEmbedded(db: PGlite, log: MigrationLog, migrationsF
   await db.exec('set session authorization l9_owner');
   try {
     await server.start();
-    await runMigrations(`postgres://l9_owner@localhost/postgres?host=${encodeURIComponent(folder)}`, log, migrationsFolder);
+    await runMigrations(
+      `postgres://l9_owner@localhost/postgres?host=${encodeURIComponent(folder)}`,
+      log,
+      migrationsFolder,
+    );
   } finally {
     // graphile-migrate closes its connection late, and ends this thread if the connection breaks before that.
     for (let tries = 0; tries < 100 && server.getStats().activeConnections > 0; tries++) await setTimeout(20);
