@@ -1,7 +1,7 @@
 // `npm run generate`: writes every generated file of the repository, from the SQL sources and the operations. It needs no
-// server: the embedded engine runs the migration, and the other files are read from that database.
+// server: the embedded engine runs the committed migrations, and the other files are read from that database.
 // With --check it writes nothing and fails if a file is stale.
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pino } from 'pino';
@@ -11,7 +11,14 @@ import { createGraphql } from '../../gateway/src/graphql/serve.ts';
 import { describeAccess } from './access.ts';
 import { printGraphqlSchema } from './graphql-schema.ts';
 import { describeKinds } from './kinds.ts';
-import { committedFile, committedFolder, composeMigration } from './migration.ts';
+import {
+  committedFile,
+  committedFolder,
+  composeMigration,
+  currentSql,
+  firstMigrationHash,
+  frozenHash,
+} from './migration.ts';
 import { describeOperations } from './operations.ts';
 import { describeTriggers } from './triggers.ts';
 
@@ -19,6 +26,8 @@ const root = join(import.meta.dirname, '..', '..');
 const isCheck = process.argv.includes('--check');
 const logger = pino({ level: 'silent' });
 const stale: string[] = [];
+/** What writing the files again does not mend. */
+const problems: string[] = [];
 
 function keep(file: string, text: string) {
   const path = join(root, file);
@@ -37,14 +46,16 @@ function read(path: string): string | null {
   }
 }
 
+/** Once the first migration is frozen, migrations are what graphile-migrate committed, and nothing here writes them. */
 async function keepMigration() {
-  for (const file of readdirSync(committedFolder)) {
-    if (file.endsWith('.sql') && file !== committedFile) {
-      stale.push(relative(root, join(committedFolder, file)));
-      if (!isCheck) rmSync(join(committedFolder, file));
-    }
-  }
-  keep(relative(root, join(committedFolder, committedFile)), await composeMigration());
+  const frozen = frozenHash();
+  if (frozen === null) keep(relative(root, join(committedFolder, committedFile)), await composeMigration());
+  else if (frozen !== firstMigrationHash())
+    problems.push(
+      `${committedFile} is frozen and was changed: take it back, and write a migration (docs/contributing.md)`,
+    );
+  else if (isCheck && (await currentSql()))
+    problems.push('db/migrations/current holds what is not committed: run `npm run db:commit`');
 }
 
 async function keepCatalogue({ pool }: Database) {
@@ -87,7 +98,7 @@ async function keepGraphqlSchema(database: Database) {
 await keepMigration();
 keep('docs/reference/operations.md', describeOperations());
 // With a stale migration the other files would be compared with an outdated database.
-if (!isCheck || stale.length === 0) {
+if (!isCheck || stale.length + problems.length === 0) {
   const home = mkdtempSync(join(tmpdir(), 'l9-generate-'));
   try {
     const database = await openDatabase(loadConfig({ L9_MEMORY_HOME: home }), logger);
@@ -103,8 +114,12 @@ if (!isCheck || stale.length === 0) {
   }
 }
 
-if (stale.length === 0) console.log('All generated files are up to date.');
+if (stale.length + problems.length === 0) console.log('All generated files are up to date.');
 if (isCheck && stale.length > 0) {
   console.error(`Run \`npm run generate\`: ${stale.join(', ')} ${stale.length === 1 ? 'is' : 'are'} stale.`);
+  process.exitCode = 1;
+}
+for (const problem of problems) {
+  console.error(problem);
   process.exitCode = 1;
 }

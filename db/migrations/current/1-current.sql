@@ -1,1 +1,1 @@
--- What is changing now: lines of --! include
+-- What is changing now: npm run db:draft writes it here

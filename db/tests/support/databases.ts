@@ -35,6 +35,29 @@ function fingerprint(): string {
   return hash.digest('hex').slice(0, 12);
 }
 
+/** On a server, a database without any migration, for its owner. Null on the embedded engine. */
+export async function createBareDatabase(): Promise<{
+  ownerUrl: string;
+  superuserUrl: string;
+  drop(): Promise<void>;
+} | null> {
+  if (!serverUrl) return null;
+  const url = serverUrl;
+  const name = `l9_test_${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
+  const asRoot = async (query: string) => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(query).finally(() => client.end());
+  };
+  await asRoot(`create database ${name}`);
+  await bootstrap(withDatabase(url, name), passwordsSql);
+  return {
+    ownerUrl: withDatabase(url, name, 'l9_owner'),
+    superuserUrl: withDatabase(url, name),
+    drop: () => asRoot(`drop database if exists ${name} with (force)`),
+  };
+}
+
 const newFolder = () => mkdtempSync(join(tmpdir(), 'l9t-'));
 
 /** On the engine of this run, or on the server whose superuser's URL is given. */
@@ -65,6 +88,9 @@ async function embedded(folder: string): Promise<TestDatabaseFiles> {
 const isNeeded = (path: string) => !/[/\\]base[/\\][14][/\\]/.test(path);
 
 const ROLE_PASSWORD = 'for-tests-only';
+const passwordsSql = ['l9_owner', 'l9_gateway']
+  .map((role) => `alter role ${role} password '${ROLE_PASSWORD}';`)
+  .join(' ');
 
 const withDatabase = (url: string, database: string, user?: string) => {
   const changed = new URL(url);
@@ -112,8 +138,7 @@ async function makeServerTemplate(client: pg.Client, url: string, template: stri
   const draft = `${template}_draft`;
   await client.query(`drop database if exists ${draft} with (force)`);
   await client.query(`create database ${draft}`);
-  const passwords = ['l9_owner', 'l9_gateway'].map((role) => `alter role ${role} password '${ROLE_PASSWORD}';`);
-  await bootstrap(withDatabase(url, draft), passwords.join(' '));
+  await bootstrap(withDatabase(url, draft), passwordsSql);
   await runMigrations(withDatabase(url, draft, 'l9_owner'));
   const workerPool = newPool({
     connectionString: withDatabase(url, draft, 'l9_gateway'),

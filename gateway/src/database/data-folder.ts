@@ -18,13 +18,12 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { version } from '../base/version.ts';
 import { checkOwner } from '../home/folder.ts';
 import { causeOf, codeOf, HomeProblem } from '../home/problem.ts';
 import { type ControlFile, isSegmentOf, isWholeRecord, parseControlFile, segmentName } from './control-file.ts';
 import { FOLDERS, isTableFile, listFiles } from './data-files.ts';
 import { type Marker, readMarker } from './marker.ts';
-import { committedHashes } from './migrations.ts';
+import { committedHashes, ForeignDatabase } from './migrations.ts';
 
 const MAJOR = '18';
 const PAGE_BYTES = 8192;
@@ -131,11 +130,9 @@ function checkVersion(dataDir: string, marker: Marker): void {
   const committed = committedHashes();
   const foreign = Object.entries(marker.migrations).find(([file, hash]) => committed[file] !== hash)?.[0];
   if (foreign === undefined) return;
-  throw new HomeProblem(
-    dataDir,
-    `was last opened by another version of l9-memory (${marker.version}; this is ${version}), and migration ${foreign} is not the one this database ran`,
-    'start that version, or move the folder away to begin with an empty database',
-  );
+  const isNewer = Number.parseInt(foreign, 10) > Object.keys(committed).length;
+  const { what, wayOut } = new ForeignDatabase(foreign, { isNewer, lastVersion: marker.version });
+  throw new HomeProblem(dataDir, what, wayOut);
 }
 
 /** The write-ahead log from where a recovery would begin. A gap would end a recovery early, without an error. */

@@ -219,13 +219,9 @@ async function openEngine(
   };
 }
 
-const refusalOf = ({ message, isForeign }: FolderRefused, dataDir: string) =>
-  isForeign
-    ? new HomeProblem(
-        dataDir,
-        `is of another version, ${message}`,
-        'start that version, or move the folder away to begin with an empty database',
-      )
+const refusalOf = ({ message, wayOut }: FolderRefused, dataDir: string) =>
+  wayOut
+    ? new HomeProblem(dataDir, message, wayOut)
     : new HomeProblem(dataDir, `cannot be opened, ${message}`, WAY_OUT(dataDir));
 
 /**

@@ -2,7 +2,7 @@
 import { parentPort, threadId, workerData } from 'node:worker_threads';
 import type { EngineAnswer, EngineOptions, EngineRequest } from './engine.ts';
 import { CANCEL } from './interrupt.ts';
-import { pendingMigrations } from './migrations.ts';
+import { ForeignDatabase, pendingMigrations } from './migrations.ts';
 import { createPglite } from './pglite.ts';
 
 // After these the engine has ended, and would loop forever. Committed transactions are safe.
@@ -29,9 +29,8 @@ const unopened = (error: unknown): never => {
 const db = await createPglite(dataDir, listen).catch(unopened);
 if (migrates) {
   const pending = await pendingMigrations(db).catch((error) => {
-    // An error of PostgreSQL has a code.
-    if (typeof error.code === 'string') unopened(error);
-    answer({ kind: 'foreign', reason: error.message });
+    if (!(error instanceof ForeignDatabase)) unopened(error);
+    answer({ kind: 'foreign', reason: error.what, wayOut: error.wayOut });
     process.exit(1);
   });
   if (pending.length > 0) {

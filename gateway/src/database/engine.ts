@@ -21,7 +21,8 @@ export type EngineAnswer =
   | { kind: 'log'; level: 'error' | 'debug'; text: string }
   | { kind: 'ready' }
   /** The engine can't open the folder, or its database ran migrations that are not those of this version. */
-  | { kind: 'unopened' | 'foreign'; reason: string }
+  | { kind: 'unopened'; reason: string }
+  | { kind: 'foreign'; reason: string; wayOut: string }
   /** `isInTransaction` is set in the last part of an answer. */
   | { kind: 'data'; bytes: Uint8Array; isInTransaction?: boolean }
   | { kind: 'closed' };
@@ -48,10 +49,11 @@ export class EngineEnded extends Error {
 
 /** The folder can't be used by this version, as far as the engine can tell. */
 export class FolderRefused extends EngineEnded {
-  readonly isForeign: boolean;
-  constructor({ kind, reason }: Extract<EngineAnswer, { reason: string }>) {
-    super(reason);
-    this.isForeign = kind === 'foreign';
+  /** What to do about a database of another version; null if the engine can't open the folder. */
+  readonly wayOut: string | null;
+  constructor(answer: Extract<EngineAnswer, { reason: string }>) {
+    super(answer.reason);
+    this.wayOut = answer.kind === 'foreign' ? answer.wayOut : null;
   }
 }
 

@@ -1,7 +1,9 @@
 import type { Logger } from 'pino';
+import { sqlstateOf } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { Database } from './database.ts';
 import { openEmbedded } from './embedded.ts';
+import { noteVersion } from './migrations.ts';
 import { openServer } from './server.ts';
 
 export type { Database, PoolState, WorkerPool } from './database.ts';
@@ -9,6 +11,13 @@ export { queryPrepared } from './prepared.ts';
 export { inOneTrip, inTransaction, isPipelined, retryDeadlocks, type Settings, settled } from './transaction.ts';
 
 /** Opens and migrates the configured engine, or rejects with what is missing. `onPrepare` is called on a first start. */
-export function openDatabase(config: Config, logger: Logger, onPrepare?: () => void): Promise<Database> {
-  return config.databaseUrl ? openServer(config, config.databaseUrl, logger) : openEmbedded(config, logger, onPrepare);
+export async function openDatabase(config: Config, logger: Logger, onPrepare?: () => void): Promise<Database> {
+  const database = config.databaseUrl
+    ? await openServer(config, config.databaseUrl, logger)
+    : await openEmbedded(config, logger, onPrepare);
+  await noteVersion(database.workerPool).catch((error) => {
+    // As on a full disk: the next start notes it.
+    logger.warn({ code: sqlstateOf(error) }, 'the version could not be noted in the database');
+  });
+  return database;
 }

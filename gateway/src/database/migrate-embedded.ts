@@ -10,7 +10,7 @@ import { bootstrapSql, type MigrationLog, runMigrations } from './migrations.ts'
  * Creates roles and extensions and runs the pending migrations. graphile-migrate has its own client, so it reaches the
  * engine through a socket in a private folder.
  */
-export async function migrateEmbedded(db: PGlite, log: MigrationLog): Promise<void> {
+export async function migrateEmbedded(db: PGlite, log: MigrationLog, migrationsFolder?: string): Promise<void> {
   await db.exec(bootstrapSql());
   // A server makes checkpoints by itself; on this engine a job does.
   await db.exec('grant pg_checkpoint to l9_worker');
@@ -19,7 +19,11 @@ export async function migrateEmbedded(db: PGlite, log: MigrationLog): Promise<vo
   await db.exec('set session authorization l9_owner');
   try {
     await server.start();
-    await runMigrations(`postgres://l9_owner@localhost/postgres?host=${encodeURIComponent(folder)}`, log);
+    await runMigrations(
+      `postgres://l9_owner@localhost/postgres?host=${encodeURIComponent(folder)}`,
+      log,
+      migrationsFolder,
+    );
   } finally {
     // graphile-migrate closes its connection late, and ends this thread if the connection breaks before that.
     for (let tries = 0; tries < 100 && server.getStats().activeConnections > 0; tries++) await setTimeout(20);

@@ -92,17 +92,34 @@ describeOnServer('the server engine', () => {
     }
   });
 
-  it('refuses a database that a newer version has migrated', async () => {
+  it('says of a database that a newer version has migrated which version that is, and what to do', async () => {
+    await (await open()).close();
     await root.query("insert into graphile_migrate.migrations (hash, filename) values ('sha1:later', '000099.sql')");
+    const owner = { DATABASE_OWNER_URL: home.env.DATABASE_URL!.replace('//l9_gateway:', '//l9_owner:') };
     try {
-      await expect(open()).rejects.toThrow(/migration 99, .* belongs to a newer version/);
+      // As after `graphile-migrate migrate`, before the newer version has started.
+      const unnoted = /another version of l9-memory \(this is .*migration 99, .* belongs to a newer version: install/;
+      await expect(open()).rejects.toThrow(unnoted);
+      await root.query("insert into administration.program_versions (version) values ('9.1.0')");
+      for (const env of [{}, owner])
+        await expect(open(env)).rejects.toThrow(
+          /another version of l9-memory \(9\.1\.0; this is .*migration 99, .*newer version: install l9-memory 9\.1\.0 or later.*backup/,
+        );
     } finally {
       await root.query("delete from graphile_migrate.migrations where hash = 'sha1:later'");
+      await root.query("delete from administration.program_versions where version = '9.1.0'");
     }
   });
 
   it('refuses a database that another version has migrated', async () => {
-    await root.query("update graphile_migrate.migrations set hash = 'sha1:of-another' where filename like '000001%'");
-    await expect(open()).rejects.toThrow(/belongs to another version/);
+    await root.query(
+      "update graphile_migrate.migrations set hash = 'sha1:of-another' where filename = (select max(filename) from graphile_migrate.migrations)",
+    );
+    const refusal =
+      /migration \d{6}-\S+ is not the one this database ran: it belongs to another version.*start that version/;
+    await expect(open()).rejects.toThrow(refusal);
+    // Before 1.0 no version noted itself.
+    await root.query('alter table administration.program_versions rename to none_at_all');
+    await expect(open()).rejects.toThrow(refusal);
   });
 });

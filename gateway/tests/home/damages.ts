@@ -155,12 +155,21 @@ const OF_DATA: Damage[] = [
   },
   { what: 'the marker is a folder', damage: replaced(MARKER, {}), path: MARKER, cause: /it is a folder/ },
   {
-    what: 'data is of another version of l9-memory',
+    what: 'data is of a newer version of l9-memory',
     damage: changed(MARKER, (marker) => {
       Object.assign(marker, { version: '9.1.0', migrations: { '000009-later.sql': 'sha1:x' } });
     }),
     path: 'data',
-    cause: /another version of l9-memory \(9\.1\.0/,
+    cause: /another version of l9-memory \(9\.1\.0; .* newer version: install l9-memory 9\.1\.0 or later/,
+  },
+  {
+    what: 'data is of a version before 1.0',
+    damage: changed(MARKER, (marker) => {
+      Object.assign(marker, { version: '0.0.9', migrations: { '000001-the-first-schema.sql': 'sha1:x' } });
+    }),
+    path: 'data',
+    cause:
+      /another version of l9-memory \(0\.0\.9; .*000001-the-first-schema\.sql is not the one .*: start that version/,
   },
   {
     what: 'data is the database of another program',
