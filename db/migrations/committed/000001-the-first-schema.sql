@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:c7eb40cf9937a8a3bbe19d1726aaa7175d14daf3
+--! Hash: sha1:cae084980fb6c8b7577f3bcfe263f6f6485f8fdf
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -3194,6 +3194,22 @@ comment on function administration.table_sizes is 'Size in bytes of each table a
   'counts with its partitions. Definer: sizes, which tell about hidden rows, are revoked from every role but the owner.';
 grant execute on function administration.block_reads, administration.table_sizes to l9_worker;
 --! EndIncluded 030-administration/170-database-statistics.sql
+--! Included 030-administration/180-program-versions.sql
+-- Which versions of l9-memory have opened this database. Each start notes its own, so that an older program, which lacks the
+-- migrations of a newer one, can say which version to install.
+create table administration.program_versions (
+  version text primary key,
+  first_opened_at timestamptz not null default clock_timestamp()
+);
+call identity.describe('administration.program_versions', 'Versions of l9-memory that have opened this database.
+  version: As package.json has it, such as 1.0.0.
+  first_opened_at: When a program of this version opened the database for the first time.');
+
+call identity.keep_private('administration.program_versions', functions => 'The owner reads them before it migrates.',
+  jobs => 'Gateways note their version when they start. No caller can read the table.');
+
+grant select, insert (version) on administration.program_versions to l9_worker;
+--! EndIncluded 030-administration/180-program-versions.sql
 --! Included 040-words/010-languages.sql
 -- The languages of memories and the configuration of PostgreSQL for each. Triggers, settings and searches ask which
 -- there are, and parse() asks for the configuration.
