@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { pino } from 'pino';
 import { sqlstateOf } from '../base/errors.ts';
@@ -116,6 +117,10 @@ export async function setUp(
     );
     if (steps && isNew) {
       await inside?.end();
+      // graphile-migrate closes its connections late, and ends this process if one breaks before that.
+      const sessions = 'select from pg_catalog.pg_stat_activity where datname = $1';
+      for (let tries = 0; tries < 100 && (await root!.query(sessions, [database])).rowCount !== 0; tries++)
+        await sleep(100);
       await root!.query(`drop database ${pg.escapeIdentifier(database)} with (force)`);
       say(`dropped database ${database} again`);
     }
