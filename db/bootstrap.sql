@@ -1,5 +1,6 @@
 -- Roles, schemas and extensions. Run once in the target database as a superuser (`l9-memory db setup` does it);
 -- running it again changes nothing. Everything after this file works without superuser rights.
+-- `l9-memory restore` runs the part about roles first, because a dump names them.
 
 do $$
 declare
@@ -7,8 +8,9 @@ declare
 begin
   -- l9_owner owns every object and runs the migrations; with FORCE ROW LEVEL SECURITY the policies bind it too.
   -- l9_gateway is the login of the gateway. It inherits nothing: every statement runs as one of the roles below.
+  -- l9_backup is the login of `l9-memory backup`.
   -- No password is set here, and a role without a password cannot log in over the network.
-  foreach role_name in array array['l9_owner', 'l9_gateway'] loop
+  foreach role_name in array array['l9_owner', 'l9_gateway', 'l9_backup'] loop
     if not exists (select from pg_catalog.pg_roles where rolname = role_name) then
       execute pg_catalog.format('create role %I login', role_name);
     end if;
@@ -23,6 +25,10 @@ $$;
 
 alter role l9_owner nosuperuser nocreatedb nocreaterole nobypassrls inherit;
 alter role l9_gateway nosuperuser nocreatedb nocreaterole nobypassrls noinherit;
+-- A dump holds every row or is none, so no policy binds it. It can write nothing: it may read all tables, and execute no function.
+alter role l9_backup nosuperuser nocreatedb nocreaterole bypassrls inherit;
+alter role l9_backup set default_transaction_read_only = on;
+grant pg_read_all_data to l9_backup;
 alter role l9_agent nosuperuser nobypassrls;
 alter role l9_admin nosuperuser nobypassrls;
 alter role l9_platform_admin nosuperuser nobypassrls;
@@ -32,6 +38,8 @@ alter role l9_searcher nosuperuser nobypassrls;
 comment on role l9_owner is
   'Owns the schema and runs migrations. It is no superuser, and row-level security is forced on it too.';
 comment on role l9_gateway is 'Login of the gateway. It has no grants of its own and can only take one of the roles below.';
+comment on role l9_backup is
+  'Login of `l9-memory backup`: reads every row of every tenant, past the policies and without audit rows, and writes none.';
 comment on role l9_agent is
   'C (Cursor) and other agents: they see the scopes and projects of their claims, and change only their own memories.';
 comment on role l9_admin is 'L: administers its tenant, across orgs and users.';
@@ -44,11 +52,12 @@ comment on role l9_searcher is
 grant l9_searcher to l9_owner with inherit false, set true;
 grant l9_agent, l9_admin, l9_platform_admin, l9_worker to l9_gateway with inherit false, set true;
 
+-- The database: rights on it, schemas and extensions.
 do $$
 begin
   execute pg_catalog.format('revoke all on database %I from public', pg_catalog.current_database());
   execute pg_catalog.format(
-    'grant connect on database %I to l9_owner, l9_gateway, l9_agent, l9_admin, l9_platform_admin, l9_worker',
+    'grant connect on database %I to l9_owner, l9_gateway, l9_backup, l9_agent, l9_admin, l9_platform_admin, l9_worker',
     pg_catalog.current_database());
   -- Refreshing a materialized view concurrently needs a temporary table of its owner.
   execute pg_catalog.format('grant temporary on database %I to l9_owner', pg_catalog.current_database());

@@ -123,7 +123,20 @@ describe('the catalogue', () => {
     await expectNone(tables(`c.relowner <> 'l9_owner'::regrole`));
     await expectNone(functions(`p.proowner not in ('l9_owner'::regrole, 'l9_searcher'::regrole)`));
     await expectNone(
-      `select rolname from pg_roles where rolname like 'l9\\_%' and (rolsuper or rolbypassrls or rolcreaterole)`,
+      `select rolname from pg_roles where rolname like 'l9\\_%'
+        and (rolsuper or rolbypassrls and rolname <> 'l9_backup' or rolcreaterole)`,
+    );
+  });
+
+  it('lets l9_backup, which bypasses policies, read and do nothing else, and lets no role become it', async () => {
+    await expectNone(
+      `select roleid::regrole, member::regrole from pg_auth_members
+       where member = 'l9_backup'::regrole and roleid <> 'pg_read_all_data'::regrole or roleid = 'l9_backup'::regrole`,
+    );
+    await expectNone(
+      `select deptype, classid::regclass, objid from pg_shdepend
+       where refclassid = 'pg_authid'::regclass and refobjid = 'l9_backup'::regrole
+         and classid not in ('pg_database'::regclass, 'pg_auth_members'::regclass)`,
     );
   });
 

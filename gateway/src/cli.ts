@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { version } from './base/version.ts';
 import { accessCommands } from './cli/access.ts';
 import { archiveCommands } from './cli/archive.ts';
+import { backupCommands } from './cli/backup.ts';
 import { databaseCommands } from './cli/database.ts';
 import { memoriesCommands } from './cli/memories.ts';
 import { reviewCommands } from './cli/review.ts';
@@ -21,6 +22,7 @@ const groups: [string, (program: Command) => void][] = [
   ['Reviews:', reviewCommands],
   ['Sessions:', archiveCommands],
   ['Access and audit:', accessCommands],
+  ['Backups:', backupCommands],
   ['Database:', databaseCommands],
 ];
 for (const [heading, define] of groups) define(program.commandsGroup(heading));

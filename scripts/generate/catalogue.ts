@@ -13,6 +13,7 @@ export const ROLES = [
   'l9_searcher',
   'l9_owner',
   'l9_gateway',
+  'l9_backup',
 ];
 
 // biome-ignore lint/suspicious/noExplicitAny: rows differ by query

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { pino } from 'pino';
 import { sqlstateOf } from '../base/errors.ts';
@@ -23,19 +24,32 @@ const EXTENSIONS: Record<string, string> = {
 };
 const PLACEHOLDER = 'PASSWORD';
 
+/** What a restore does in between. If any of it fails, a database that was created for it is dropped again. */
+export interface Steps {
+  /** Fills a new database, before anything else is made in it. */
+  fill(root: pg.Client, inside: pg.Client, url: string): Promise<void>;
+  /** Looks at the database, once it is set up. */
+  check(inside: pg.Client): Promise<void>;
+}
+
 class SetupError extends Error {}
 
 /**
  * Creates the database, its roles and extensions on a server, and migrates it. A second run adds what is missing and
  * changes nothing else. Prints the URLs with their passwords to stdout, and everything else to stderr.
  */
-export async function setup(
+export const setup = (env: NodeJS.ProcessEnv, options: SetupOptions): Promise<number> => setUp(env, options);
+
+/** The same, with the steps of a restore in between. */
+export async function setUp(
   env: NodeJS.ProcessEnv,
   { rootUrl: given, database, adopt }: SetupOptions,
+  steps?: Steps,
 ): Promise<number> {
   const say = (text: string) => process.stderr.write(`${text}\n`);
   let root: pg.Client | undefined;
   let inside: pg.Client | undefined;
+  let isNew = false;
   try {
     const config = loadConfig(env);
     const rootUrl = given ?? config.rootDatabaseUrl;
@@ -52,29 +66,35 @@ export async function setup(
     const existing = await root.query('select from pg_catalog.pg_database where datname = $1', [database]);
     if (existing.rowCount === 0) {
       await root.query(`create database ${pg.escapeIdentifier(database)}`);
+      isNew = true;
       say(`created database ${database}`);
     }
     inside = await connect(urlFor(rootUrl, { database }));
     await checkDatabase(inside, database);
-    if (!adopt) await refuseForeign(inside, database);
+    if (steps) await steps.fill(root, inside, urlFor(rootUrl, { database }));
+    else if (!adopt) await refuseForeign(inside, database);
     await inside.query(bootstrapSql());
     await inside.query(`alter database ${pg.escapeIdentifier(database)} owner to l9_owner`);
 
     const ownerPassword = await setPassword(inside, 'l9_owner', config.ownerPassword, say);
     const gatewayPassword = await setPassword(inside, 'l9_gateway', config.gatewayPassword, say);
+    const backupPassword = await setPassword(inside, 'l9_backup', config.backupPassword, say);
 
     // This uses the superuser's session as l9_owner, whose password may be unknown here.
     await runMigrations(
       urlFor(rootUrl, { database, options: '-c role=l9_owner' }),
       pino({ level: 'error' }, pino.destination(2)),
     );
+    await steps?.check(inside);
     say(`database ${database} is ready`);
 
     const gatewayUrl = urlFor(rootUrl, { database, user: 'l9_gateway', password: gatewayPassword ?? PLACEHOLDER });
     const ownerUrl = urlFor(rootUrl, { database, user: 'l9_owner', password: ownerPassword ?? PLACEHOLDER });
+    const backupUrl = urlFor(rootUrl, { database, user: 'l9_backup', password: backupPassword ?? PLACEHOLDER });
     for (const [role, variable, url, password] of [
       ['l9_gateway', 'L9_GATEWAY_PASSWORD', gatewayUrl, gatewayPassword],
       ['l9_owner', 'L9_OWNER_PASSWORD', ownerUrl, ownerPassword],
+      ['l9_backup', 'L9_BACKUP_PASSWORD', backupUrl, backupPassword],
     ] as const) {
       if (password === null) {
         say(
@@ -84,11 +104,26 @@ export async function setup(
         await checkLogin(url, role, say);
       }
     }
-    process.stdout.write(`DATABASE_URL=${gatewayUrl}\nDATABASE_OWNER_URL=${ownerUrl}\n`);
+    process.stdout.write(
+      `DATABASE_URL=${gatewayUrl}\nDATABASE_OWNER_URL=${ownerUrl}\nBACKUP_DATABASE_URL=${backupUrl}\n`,
+    );
     return 0;
   } catch (error) {
     const { message } = error as Error;
-    say(error instanceof SetupError || error instanceof ConfigError ? message : `db setup failed: ${message}`);
+    say(
+      error instanceof SetupError || error instanceof ConfigError
+        ? message
+        : `${steps ? 'restore' : 'db setup'} failed: ${message}`,
+    );
+    if (steps && isNew) {
+      await inside?.end();
+      // graphile-migrate closes its connections late, and ends this process if one breaks before that.
+      const sessions = 'select from pg_catalog.pg_stat_activity where datname = $1';
+      for (let tries = 0; tries < 100 && (await root!.query(sessions, [database])).rowCount !== 0; tries++)
+        await sleep(100);
+      await root!.query(`drop database ${pg.escapeIdentifier(database)} with (force)`);
+      say(`dropped database ${database} again`);
+    }
     return 1;
   } finally {
     await inside?.end();

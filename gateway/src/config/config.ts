@@ -117,14 +117,18 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     databaseUrl: settings.DATABASE_URL ?? null,
     /** URL of l9_owner, where start-up may migrate. */
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
-    /** URL of a superuser, for `l9-memory db setup`. */
+    /** URL of a superuser, for `l9-memory db setup` and `l9-memory restore`. */
     rootDatabaseUrl: settings.ROOT_DATABASE_URL ?? null,
+    /** URL of l9_backup, for `l9-memory backup`, and what encrypts a backup. */
+    backupDatabaseUrl: settings.BACKUP_DATABASE_URL ?? null,
+    backupPassphrase: settings.BACKUP_PASSPHRASE ?? null,
     poolSize: settings.DATABASE_POOL_SIZE,
     /** How many requests may wait for a connection, and how long each. */
     queue: { length: settings.DATABASE_QUEUE_LENGTH, timeoutMs: settings.DATABASE_QUEUE_TIMEOUT_MS },
     /** Passwords that `l9-memory db setup` sets for the roles. Null: it keeps existing ones and generates missing ones. */
     ownerPassword: settings.L9_OWNER_PASSWORD ?? null,
     gatewayPassword: settings.L9_GATEWAY_PASSWORD ?? null,
+    backupPassword: settings.L9_BACKUP_PASSWORD ?? null,
     /** The psql that `l9-memory psql` runs. */
     psql: settings.PSQL,
     /** Folder of credentials.json, of the lock, and of the embedded engine's data. */

@@ -8,6 +8,9 @@ const migrationsFolder = join(db, 'migrations');
 /** Creates roles, schemas and extensions. A superuser runs it once for each database. */
 export const bootstrapSql = () => readFileSync(join(db, 'bootstrap.sql'), 'utf8');
 
+/** Its part about roles, which belong to the whole server. */
+export const rolesSql = () => bootstrapSql().split('-- The database:')[0]!;
+
 const committedMigrations = () =>
   readdirSync(join(migrationsFolder, 'committed'))
     .filter((file) => file.endsWith('.sql'))

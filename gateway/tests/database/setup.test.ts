@@ -5,7 +5,7 @@ import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { isVerifierOf, scramVerifier } from '../../src/database/scram.ts';
 
-const roles = ['l9_owner', 'l9_gateway'];
+const roles = ['l9_owner', 'l9_gateway', 'l9_backup'];
 
 it('accepts a password by its SCRAM verifier, and no other password', () => {
   // The example of RFC 7677.
@@ -62,8 +62,8 @@ describeOnServer('db setup', () => {
         .split('\n')
         .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
     );
-    expect(Object.keys(lines)).toStrictEqual(['DATABASE_URL', 'DATABASE_OWNER_URL']);
-    return lines as { DATABASE_URL: string; DATABASE_OWNER_URL: string };
+    expect(Object.keys(lines)).toStrictEqual(['DATABASE_URL', 'DATABASE_OWNER_URL', 'BACKUP_DATABASE_URL']);
+    return lines as { DATABASE_URL: string; DATABASE_OWNER_URL: string; BACKUP_DATABASE_URL: string };
   };
   const query = async (url: string, sql: string) => {
     const client = new pg.Client({ connectionString: url });
@@ -84,6 +84,7 @@ describeOnServer('db setup', () => {
     for (const [url, name] of [
       [urls.DATABASE_URL, 'l9_gateway'],
       [urls.DATABASE_OWNER_URL, 'l9_owner'],
+      [urls.BACKUP_DATABASE_URL, 'l9_backup'],
     ] as const) {
       const { password, pathname } = new URL(url);
       const [{ path, distance }] = await query(

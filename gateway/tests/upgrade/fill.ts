@@ -13,7 +13,7 @@ export const MODEL = {
 };
 
 /** Empty at the end of each statement. */
-export const ALWAYS_EMPTY = ['derived.memories_being_restated', 'derived.memories_being_deleted'];
+export const ALWAYS_EMPTY = ['derived.memories_being_deleted', 'derived.memories_being_restated'];
 
 const TABLES = `
   select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
