@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1ac4da9df524bbf86e63f7713de68be342a1c378
+--! Hash: sha1:2f95452a06c14acf1f2fa5be3bc40177b63b8b48
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1249,6 +1249,17 @@ end $$;
 comment on function identity.default_project is 'The project of what the caller saves without naming one: its claim '
   'default_project, its only project, or its actor''s default, if it may work in it; else null. Definer: reads actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
+
+create function identity.fallback_project() returns text language plpgsql stable security definer set search_path = '' as $$
+declare
+  me constant identity.identity := identity.current_identity();
+begin
+  return coalesce(identity.default_project(),
+    case when me.caller is not null and identity.has_project(me, 'default') then 'default' end);
+end $$;
+comment on function identity.fallback_project is 'The default project or, where the caller has none, the project default, if it '
+  'may work in it: a first save needs no set-up. Definer: asks who calls.';
+grant execute on function identity.fallback_project to l9_agent, l9_admin;
 
 create function identity.default_branch(project_id text) returns text language plpgsql stable set search_path = '' as $$
 declare
@@ -5486,8 +5497,8 @@ begin
   end;
   raise exception using
     errcode = 'L9SEC',
-    message = format(
-      '%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
+    message = format('%s: has what looks like a secret (pattern %s, at character %s)%s; remove it and save again',
+      path, pattern, place, case when line > 1 then format(' in line %s', line) end),
     column = split_part(split_part(path, '.', 1), '[', 1),
     detail = jsonb_build_array(
       jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
@@ -6486,6 +6497,56 @@ end $$;
 comment on function kinds.define_fields is 'Replaces the fields of a kind by those of a checked list of objects (field, type, '
   'is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';
 --! EndIncluded 060-kinds/070-define-kind.sql
+--! Included 060-kinds/075-kind-notice.sql
+-- What the writer of a memory is told whose kind is nearly that of another one. save_memory() and memory_store() call
+-- kind_notice().
+
+-- The rows of the table of distances, of which the last two are kept: two letters that changed places are one slip.
+create function kinds.slips_between(one text, other text) returns integer
+language plpgsql immutable parallel safe set search_path = '' as $$
+declare
+  before_last integer[];
+  last integer[] := array(select n from generate_series(0, length(other)) as n);
+  current integer[];
+  cost integer;
+begin
+  for a in 1 .. length(one) loop
+    current := array[a];
+    for b in 1 .. length(other) loop
+      cost := case when substr(one, a, 1) = substr(other, b, 1) then 0 else 1 end;
+      current[b + 1] := least(last[b + 1] + 1, current[b] + 1, last[b] + cost);
+      if a > 1 and b > 1 and substr(one, a - 1, 2) = reverse(substr(other, b - 1, 2)) then
+        current[b + 1] := least(current[b + 1], before_last[b - 1] + 1);
+      end if;
+    end loop;
+    before_last := last;
+    last := current;
+  end loop;
+  return last[length(other) + 1];
+end $$;
+comment on function kinds.slips_between is 'How many letters are wrong, missing, too many or have changed places with the next.';
+
+create function kinds.kind_notice(kind text) returns text
+language sql stable security definer set search_path = ''
+begin atomic
+  select pg_catalog.format('No kind is named %s; did you mean %s? It was saved as a free kind.', kind, near.name)
+  from (
+    select k.name, kinds.slips_between(kind, k.name) as slips
+    from (
+      select m.kind from public.memory_kinds m where m.tenant_id is null or m.tenant_id = identity.current_tenant_id()
+      union all select pg_catalog.unnest(kinds.reserved())) as k (name)
+    where pg_catalog.abs(pg_catalog.length(k.name) - pg_catalog.length(kind)) <= 2) as near
+  -- Of a short word nearly every letter tells it apart, and who mistypes a word rarely does so at its first letter.
+  where kind <> all (kinds.reserved())
+    and near.slips between 1 and case
+      when pg_catalog.length(near.name) > 5 and pg_catalog.left(near.name, 1) = pg_catalog.left(kind, 1) then 2 else 1 end
+  order by near.slips, near.name limit 1;
+end;
+comment on function kinds.kind_notice is 'The kind that was probably meant by one that the caller''s tenant has not registered '
+  'and no part of l9-memory writes; null if it resembles none. Memories have no part in it. Definer: reads the kinds of the '
+  'caller''s tenant at once, in the middle of a save.';
+grant execute on function kinds.kind_notice to l9_agent, l9_admin;
+--! EndIncluded 060-kinds/075-kind-notice.sql
 --! Included 060-kinds/080-built-in-kinds.sql
 -- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the end.
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
@@ -7675,8 +7736,9 @@ comment on function packets.scope_has_projects is 'True if the scope has project
 
 -- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text) returns text language sql stable parallel safe
-return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
-comment on function packets.project_or_default is 'The project or, if left out in a scope with projects, the caller''s default.';
+return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.fallback_project() end);
+comment on function packets.project_or_default is 'The project or, if left out in a scope with projects, the caller''s default, '
+  'and at last the project default.';
 
 create function packets.one_branch(branch text) returns text language sql immutable parallel safe
 return nullif(nullif(branch, ''), '*');
@@ -13590,8 +13652,8 @@ grant execute on function memories.restate_attestations, memories.find_ended, me
   memories.identity_of, memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown,
   memories.note_answer, memories.with_content to l9_agent, l9_admin;
 --! EndIncluded 130-memories/035-save-draft.sql
---! Included 130-memories/037-conversation-notice.sql
--- What the writer of a conversation is told that saves it as notes. save_memory() and memory_store() call conversation_notice().
+--! Included 130-memories/037-save-notice.sql
+-- What the writer of a memory is told about saving it better. save_memory() and memory_store() call save_notice().
 create function memories.conversation_notice(draft public.packet_store, content text) returns text
 language sql immutable parallel safe set search_path = ''
 return case
@@ -13601,8 +13663,13 @@ return case
     'Save such texts with kind message, speaker and timestamp: they are found better, and by who said them and when.' end;
 comment on function memories.conversation_notice is 'How a draft is saved better, if it is a note of a thread that names who '
   'said it, as speaker or as the name that begins its text ("Ann: good morning"). Null otherwise. Nothing is changed by itself.';
-grant execute on function memories.conversation_notice to l9_agent, l9_admin;
---! EndIncluded 130-memories/037-conversation-notice.sql
+
+create function memories.save_notice(draft public.packet_store, content text, of_kind text) returns text
+language sql stable parallel safe set search_path = ''
+return nullif(pg_catalog.concat_ws(' ', memories.conversation_notice(draft, content), of_kind), '');
+comment on function memories.save_notice is 'How a draft is saved better, or null. of_kind: kinds.kind_notice() of a free kind.';
+grant execute on function memories.conversation_notice, memories.save_notice to l9_agent, l9_admin;
+--! EndIncluded 130-memories/037-save-notice.sql
 --! Included 130-memories/040-save-memory.sql
 -- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
 -- call it, too.
@@ -13622,6 +13689,7 @@ declare
   me identity.identity := identity.require_identity();
   draft public.packet_store;
   rules jsonb;
+  of_kind text;
   request_hash bytea;
   answer public.save_result;
   near public.similar_memory[];
@@ -13632,6 +13700,9 @@ begin
   draft.language := identity.given_text(language);
   on_similar := identity.given_text(on_similar);
   rules := kinds.rules_of(draft.packet_type, me.tenant_id);
+  if rules is null then
+    of_kind := kinds.kind_notice(draft.packet_type);
+  end if;
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future');
   end if;
@@ -13670,7 +13741,7 @@ begin
     answer := memories.answer_of_key(idempotency_key, request_hash);
     if answer.status is not null then
       perform memories.audit_shown(answer);
-      answer.notice := memories.conversation_notice(draft, content);
+      answer.notice := memories.save_notice(draft, content, of_kind);
       return answer;
     end if;
   end if;
@@ -13691,7 +13762,7 @@ begin
       answer."similar" := near; -- Of other kinds, their own rules say which are the same.
     end if;
   end if;
-  answer.notice := memories.conversation_notice(draft, content);
+  answer.notice := memories.save_notice(draft, content, of_kind);
   perform memories.note_answer(answer, rules, ttl);
   if idempotency_key is not null then
     perform memories.remember_answer(idempotency_key, request_hash, answer);
@@ -14127,6 +14198,7 @@ declare
   place integer;
   rules jsonb;
   rules_of_kind jsonb := '{}';
+  kind_notices jsonb;
   fields jsonb;
   field text;
   detail text;
@@ -14225,11 +14297,14 @@ begin
       jsonb_agg(a.index + first_index order by a.index) as places, count(*) as times
     from unnest(answers) as a
     where a.sqlstate is not null group by 1, 2, 3, 4) r;
+  kind_notices := (
+    select jsonb_object_agg(k.key, kinds.kind_notice(k.key)) from jsonb_each(rules_of_kind) as k where k.value = 'null');
   return query
     select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
       a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end,
       case when a.status is not null then
-        memories.conversation_notice(drafts[a.index], (drafts[a.index]).envelope ->> 'content') end
+        memories.save_notice(drafts[a.index], (drafts[a.index]).envelope ->> 'content',
+          kind_notices ->> (drafts[a.index]).packet_type) end
     from unnest(answers) as a order by a.index;
 end $$;
 comment on function public.memory_store is 'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the '
@@ -21345,6 +21420,62 @@ end $$;
 comment on function search.find_hits is 'Runs the retrievers of the mode, and fuses their answers with those of the graph.';
 grant execute on function search.find_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/200-find-hits.sql
+--! Included 220-search/205-projects-notice.sql
+-- What a search in a project without memories says. close_search() and close_find() call projects_notice().
+create function search.max_named_projects() returns integer language sql immutable parallel safe return 10;
+comment on function search.max_named_projects is 'Most projects that a notice names.';
+
+-- Goes from one project to the next in the index, so that it reads a row of each and not every memory. Each range holds only
+-- what the caller may read, so that the time does not tell of hidden rows.
+create function search.readable_projects(me identity.identity, scopes text[], most integer) returns text[]
+language plpgsql stable set search_path = '' set enable_seqscan = off as $$
+declare
+  found_projects text[] := '{}';
+  ranges constant text[] := array(
+    select r.range from unnest(scopes) as s (scope) cross join lateral unnest(search.reader_ranges(me, 'p', array[s.scope], null))
+      as r (range));
+  one_range text;
+  project text;
+begin
+  foreach one_range in array ranges loop
+    project := '';
+    for step in 1 .. most loop
+      execute format($sql$
+        select p.project_id from public.packet_store p
+        where %s and p.project_id > $1 and (p.ttl is null or p.ttl > now()) order by p.project_id limit 1$sql$, one_range)
+      into project using project;
+      exit when project is null;
+      found_projects := found_projects || project;
+    end loop;
+  end loop;
+  return array(select distinct p.name from unnest(found_projects) as p (name) order by p.name limit most);
+end $$;
+comment on function search.readable_projects is 'The first projects in which the caller may read memories of these scopes.';
+
+create function search.projects_notice(request search.search_request, has_hits boolean) returns text
+language plpgsql stable set search_path = '' as $$
+declare
+  others text[];
+begin
+  if request.project_id is null or has_hits or request.as_of is not null or (request.caller).role = 'l9_platform_admin'
+    or exists (
+      select from public.packet_store p
+      where p.tenant_id = (request.caller).tenant_id and p.scope = any (request.searched_scopes)
+        and p.project_id = request.project_id and (p.ttl is null or p.ttl > now())) then
+    return null;
+  end if;
+  others := search.readable_projects((request.caller), request.searched_scopes, search.max_named_projects() + 1);
+  return format('Project %s has no memories that you may read here; ', request.project_id) || case
+    when others = '{}' then 'no project has any.'
+    else 'there are memories in ' || array_to_string(others[:search.max_named_projects()], ', ')
+      || case when cardinality(others) > search.max_named_projects() then ' and others.' else '.' end end;
+end $$;
+comment on function search.projects_notice is 'Tells a search in a project without memories in which projects there are some, '
+  'as far as the caller may read them. has_hits: the search found a memory of its project. Null for an operator and an earlier '
+  'time.';
+grant execute on function search.max_named_projects, search.readable_projects, search.projects_notice to l9_agent, l9_admin,
+  l9_platform_admin;
+--! EndIncluded 220-search/205-projects-notice.sql
 --! Included 220-search/210-close-search.sql
 -- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either
 -- function.
@@ -21428,7 +21559,8 @@ declare
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
 begin
-  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode) || search.nearest_notice(nearest);
+  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode) || search.nearest_notice(nearest)
+    || search.projects_notice(request, exists (select from unnest(trimmed.fitted) as h where h.project_id = request.project_id));
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
     'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
@@ -22551,7 +22683,10 @@ begin
       else 'not asked for' end,
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut,
     'notice', nullif(array_to_string(
-      request.notices || search.words_notice(request.lexemes, request.mode) || search.nearest_notice(nearest), ' '), ''));
+      request.notices || search.words_notice(request.lexemes, request.mode) || search.nearest_notice(nearest)
+        || search.projects_notice(request, exists (
+          select from unnest(trimmed.fitted) as h where h.project_id = request.project_id)),
+      ' '), ''));
   result.suggestions := suggestions;
   result.nearest := nearest;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
