@@ -22,6 +22,7 @@ import { liveCredentials } from './http/credentials.ts';
 import { mountErrors } from './http/errors.ts';
 import { mountGuard } from './http/guard.ts';
 import { mountHealth, mountMetrics } from './http/health.ts';
+import { endJsonWithLineFeed } from './http/line-feed.ts';
 import { logRefusals } from './http/log-refusals.ts';
 import { mountMcp } from './mcp/http.ts';
 import { openGatewayHealth } from './metrics/gateway-health.ts';
@@ -84,7 +85,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const id = randomUUID();
 
     const app = express().disable('x-powered-by').set('trust proxy', config.trustedProxies);
-    app.use(logRequests(logger), logRefusals(refusalLog));
+    app.use(logRequests(logger), logRefusals(refusalLog), endJsonWithLineFeed);
     const http = httpServer(app);
     mountGuard(app, config);
     closing.add(mountIdle(app, { idleMs: config.idleMs, rest, wake: () => database.wake?.() }));

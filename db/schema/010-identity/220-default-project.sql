@@ -20,6 +20,17 @@ comment on function identity.default_project is 'The project of what the caller 
   'default_project, its only project, or its actor''s default, if it may work in it; else null. Definer: reads actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
 
+create function identity.fallback_project() returns text language plpgsql stable security definer set search_path = '' as $$
+declare
+  me constant identity.identity := identity.current_identity();
+begin
+  return coalesce(identity.default_project(),
+    case when me.caller is not null and identity.has_project(me, 'default') then 'default' end);
+end $$;
+comment on function identity.fallback_project is 'The default project or, where the caller has none, the project default, if it '
+  'may work in it: a first save needs no set-up. Definer: asks who calls.';
+grant execute on function identity.fallback_project to l9_agent, l9_admin;
+
 create function identity.default_branch(project_id text) returns text language plpgsql stable set search_path = '' as $$
 declare
   claimed constant text := identity.claim('default_branch');

@@ -12,8 +12,8 @@ begin
   end;
   raise exception using
     errcode = 'L9SEC',
-    message = format(
-      '%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
+    message = format('%s: has what looks like a secret (pattern %s, at character %s)%s; remove it and save again',
+      path, pattern, place, case when line > 1 then format(' in line %s', line) end),
     column = split_part(split_part(path, '.', 1), '[', 1),
     detail = jsonb_build_array(
       jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));

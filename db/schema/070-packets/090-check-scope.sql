@@ -11,8 +11,9 @@ comment on function packets.scope_has_projects is 'True if the scope has project
 
 -- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text) returns text language sql stable parallel safe
-return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
-comment on function packets.project_or_default is 'The project or, if left out in a scope with projects, the caller''s default.';
+return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.fallback_project() end);
+comment on function packets.project_or_default is 'The project or, if left out in a scope with projects, the caller''s default, '
+  'and at last the project default.';
 
 create function packets.one_branch(branch text) returns text language sql immutable parallel safe
 return nullif(nullif(branch, ''), '*');

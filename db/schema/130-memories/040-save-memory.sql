@@ -16,6 +16,7 @@ declare
   me identity.identity := identity.require_identity();
   draft public.packet_store;
   rules jsonb;
+  of_kind text;
   request_hash bytea;
   answer public.save_result;
   near public.similar_memory[];
@@ -26,6 +27,9 @@ begin
   draft.language := identity.given_text(language);
   on_similar := identity.given_text(on_similar);
   rules := kinds.rules_of(draft.packet_type, me.tenant_id);
+  if rules is null then
+    of_kind := kinds.kind_notice(draft.packet_type);
+  end if;
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future');
   end if;
@@ -64,7 +68,7 @@ begin
     answer := memories.answer_of_key(idempotency_key, request_hash);
     if answer.status is not null then
       perform memories.audit_shown(answer);
-      answer.notice := memories.conversation_notice(draft, content);
+      answer.notice := memories.save_notice(draft, content, of_kind);
       return answer;
     end if;
   end if;
@@ -85,7 +89,7 @@ begin
       answer."similar" := near; -- Of other kinds, their own rules say which are the same.
     end if;
   end if;
-  answer.notice := memories.conversation_notice(draft, content);
+  answer.notice := memories.save_notice(draft, content, of_kind);
   perform memories.note_answer(answer, rules, ttl);
   if idempotency_key is not null then
     perform memories.remember_answer(idempotency_key, request_hash, answer);

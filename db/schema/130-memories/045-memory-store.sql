@@ -69,6 +69,7 @@ declare
   place integer;
   rules jsonb;
   rules_of_kind jsonb := '{}';
+  kind_notices jsonb;
   fields jsonb;
   field text;
   detail text;
@@ -167,11 +168,14 @@ begin
       jsonb_agg(a.index + first_index order by a.index) as places, count(*) as times
     from unnest(answers) as a
     where a.sqlstate is not null group by 1, 2, 3, 4) r;
+  kind_notices := (
+    select jsonb_object_agg(k.key, kinds.kind_notice(k.key)) from jsonb_each(rules_of_kind) as k where k.value = 'null');
   return query
     select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
       a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end,
       case when a.status is not null then
-        memories.conversation_notice(drafts[a.index], (drafts[a.index]).envelope ->> 'content') end
+        memories.save_notice(drafts[a.index], (drafts[a.index]).envelope ->> 'content',
+          kind_notices ->> (drafts[a.index]).packet_type) end
     from unnest(answers) as a order by a.index;
 end $$;
 comment on function public.memory_store is 'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the '

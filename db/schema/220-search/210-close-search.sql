@@ -80,7 +80,8 @@ declare
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
 begin
-  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode) || search.nearest_notice(nearest);
+  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode) || search.nearest_notice(nearest)
+    || search.projects_notice(request, exists (select from unnest(trimmed.fitted) as h where h.project_id = request.project_id));
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
     'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,

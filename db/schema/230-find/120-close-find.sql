@@ -22,7 +22,10 @@ begin
       else 'not asked for' end,
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut,
     'notice', nullif(array_to_string(
-      request.notices || search.words_notice(request.lexemes, request.mode) || search.nearest_notice(nearest), ' '), ''));
+      request.notices || search.words_notice(request.lexemes, request.mode) || search.nearest_notice(nearest)
+        || search.projects_notice(request, exists (
+          select from unnest(trimmed.fitted) as h where h.project_id = request.project_id)),
+      ' '), ''));
   result.suggestions := suggestions;
   result.nearest := nearest;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(

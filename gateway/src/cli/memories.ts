@@ -100,17 +100,20 @@ export function memoriesCommands(program: Command): void {
       .description('save memories from files through the GraphQL API')
       .argument(
         '<files...>',
-        'JSON lines or a JSON array of the fields of save_memory, a table (CSV), a session of an agent, or what mem0, ChatGPT or server-memory export; - for stdin',
+        'JSON lines or a JSON array of the fields of save_memory, a table (CSV), a page of Markdown, a session of an agent, or what ChatGPT, Claude, mem0, Hindsight or server-memory export; - for stdin',
       )
       .option(
         '--from <format>',
-        'memories, mem0, chatgpt, session, server-memory or csv; default: what the file looks like',
+        'memories, mem0, chatgpt, claude, hindsight, session, server-memory, csv or markdown; default: what the file looks like',
       )
       .option('--encoding <name>', 'utf-8 (the default), latin1 or utf-16'),
     'the caller that saves the memories',
   )
     .option('--scope <scope>', 'scope of objects without one')
-    .option('--project <id>', 'project of objects without one')
+    .option(
+      '--project <id>',
+      'project of objects without one; default: that of the working copy, else the name of this folder',
+    )
     .option('--branch <name>', 'branch of objects without one; default: every branch')
     .option('--kind <kind>', 'kind of objects without one')
     .option('--wait', 'wait until all memories have vectors')

@@ -9,6 +9,7 @@ import { isLeftOut, readInput } from '../operations/read-input.ts';
 import { saveInput } from '../operations/save-memory.ts';
 import { checkStorable } from '../operations/storable.ts';
 import { FORMATS, type FormatName, readImport } from './imports/index.ts';
+import { projectFor } from './memories/shared.ts';
 import { type Client, type ClientOptions, connect, reasonOf, told, Unusable } from './support/client.ts';
 import { eventOrder } from './support/event-order.ts';
 import { startProgress } from './support/progress.ts';
@@ -19,7 +20,7 @@ const MAX_FAILURES_SHOWN = 1_000;
 /** Fields for objects that do not have them. */
 interface Placing {
   scope?: string;
-  project?: string;
+  project?: string | undefined;
   branch?: string;
   kind?: string;
 }
@@ -47,6 +48,8 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
     let stopped: string | null = null;
     const given = {
       ...options,
+      // A token may have a project of its own.
+      project: options.token ? options.project : projectFor(env, options),
       from: oneOf('--from', FORMATS, options.from),
       encoding: oneOf('--encoding', ENCODINGS, options.encoding),
     };
@@ -84,17 +87,34 @@ async function importFile(client: Client, file: string, options: Placing & Readi
   const progress = startProgress('importing', total);
   const times = createTimeReader();
   const noticed: { line: number; notice: string }[] = [];
-  let read = 0;
+  const passed = { bytes: 0, characters: 0, taken: 0 };
   async function* bytes() {
     for await (const chunk of opened ? chunksOf(opened) : process.stdin) {
-      read += (chunk as Buffer).length;
+      passed.bytes += (chunk as Buffer).length;
       yield chunk as Buffer;
     }
   }
+  async function* characters() {
+    for await (const text of decodeChunks(bytes(), options.encoding ?? 'utf-8')) {
+      passed.characters += text.length;
+      yield text;
+    }
+  }
+  const onTaken = (count: number) => {
+    passed.taken += count;
+  };
+  // Of what was read and is not saved yet. Several items are saved at once, so they end in another order.
+  const ends: number[] = [];
   async function* candidates(): AsyncGenerator<Placed> {
     const inOrder = eventOrder(file);
     let count = 0;
-    for await (const item of readImport(file, decodeChunks(bytes(), options.encoding ?? 'utf-8'), options.from)) {
+    let before = 0;
+    for await (const item of readImport(file, characters(), options.from, onTaken)) {
+      if ('notices' in item) tally.notices.push(...(item.notices ?? []).map((notice) => `${file}: ${notice}`));
+      const taken = passed.bytes * (passed.taken / passed.characters);
+      const end = before + (taken - before) * (item.part ?? 1);
+      if ((item.part ?? 1) === 1) before = taken;
+      ends.push(end);
       const candidate = 'problem' in item ? item : toCandidate(item.fields, options, times);
       count += 1;
       yield { line: item.line, ...('input' in candidate ? { input: inOrder(candidate.input, count) } : candidate) };
@@ -110,9 +130,9 @@ async function importFile(client: Client, file: string, options: Placing & Readi
         else tally.skipped += 1;
         if (outcome.notice) noticed.push({ line, notice: outcome.notice });
       }
-      progress.update(read, counts(tally));
+      progress.update(ends.shift() ?? 0, counts(tally));
     });
-    progress.update(total ?? read, counts(tally));
+    progress.update(total ?? passed.bytes, counts(tally));
   } finally {
     tally.notices.push(...times.notices().map((notice) => `${file}: ${notice}`), ...onceFor(file, noticed));
     progress.stop();

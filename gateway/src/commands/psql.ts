@@ -5,6 +5,23 @@ import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { withConnection } from '../database/connection.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
 
+/** The role of the session until it takes another: l9_gateway itself may not even list the tables. */
+const DEFAULT_ROLE = 'l9_agent';
+
+/** Who the person at the terminal is, and what to type first. */
+const greetingOf = (login: string, caller: string | undefined) =>
+  caller === undefined
+    ? `You are ${login} in the role ${DEFAULT_ROLE}, and see no memories until you say who you are. Type for example
+  \\dt                                          for the tables (\\df public.* for the functions)
+  begin; select act_as('C');                   to see what C sees until \`commit;\` (L: \`set local role l9_admin;\` before)
+  select packet_type, content from packet_store limit 5;
+`
+    : `You are ${caller}, whatever you type. Type for example
+  \\dt                                          for the tables (\\df public.* for the functions)
+  select packet_type, content from packet_store limit 5;
+  table access_matrix;                         for who may do what
+`;
+
 /**
  * Runs psql on the database of this installation, and returns its exit code. With a caller, it logs in as the login that is bound
  * to it (bind_login), whose session is that caller whatever it types; psql asks for its password.
@@ -48,10 +65,16 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[], caller?: stri
     }
     url.username = login;
   }
+  const role = caller === undefined ? DEFAULT_ROLE : null;
+  if (process.stdin.isTTY) process.stderr.write(greetingOf(url.username, caller));
   // The password is passed in the environment, because other users of this machine can read arguments.
   const child = spawn(config.psql, [`--dbname=${url.href}`, ...args], {
     stdio: 'inherit',
-    env: { ...env, ...(password ? { PGPASSWORD: password } : {}) },
+    env: {
+      ...env,
+      ...(password ? { PGPASSWORD: password } : {}),
+      ...(role ? { PGOPTIONS: `${env.PGOPTIONS ?? ''} -c role=${role}`.trim() } : {}),
+    },
   });
   // Ctrl-C is handled by psql, which cancels its query.
   const ignore = () => {};

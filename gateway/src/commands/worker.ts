@@ -4,6 +4,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { inTransaction, openDatabase, type WorkerPool } from '../database/index.ts';
+import { requireLogins } from '../database/logins.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
 import { takeHome } from '../home/examine.ts';
 import { findServer } from '../home/find-server.ts';
@@ -15,6 +16,7 @@ export interface Worker {
 
 export async function openWorker(config: Config, logger: Logger): Promise<Worker> {
   if (config.databaseUrl) {
+    await requireLogins(config);
     const database = await openDatabase(config, logger);
     return { pool: database.workerPool, close: database.close };
   }

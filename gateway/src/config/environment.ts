@@ -12,6 +12,13 @@ const url = (...protocols: string[]) =>
     message: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   });
 
+const whole = (least: number, most: number) => {
+  const rule = `must be a whole number from ${least} to ${most}`;
+  return z.coerce.number(rule).int(rule).min(least, rule).max(most, rule);
+};
+
+const oneOf = <const Name extends string>(...names: Name[]) => z.enum(names, `must be one of ${names.join(', ')}`);
+
 const databaseUrl = url('postgres:', 'postgresql:').refine(isDecodable, {
   message: 'must have each % of its user name, password and database written as %25',
 });
@@ -103,9 +110,9 @@ export const environment = z.object({
   DATABASE_OWNER_URL: databaseUrl.optional(),
   ROOT_DATABASE_URL: databaseUrl.optional(),
   BACKUP_DATABASE_URL: databaseUrl.optional(),
-  DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
-  DATABASE_QUEUE_LENGTH: z.coerce.number().int().min(1).max(100_000).default(1_000),
-  DATABASE_QUEUE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(10_000),
+  DATABASE_POOL_SIZE: whole(1, 100).default(4),
+  DATABASE_QUEUE_LENGTH: whole(1, 100_000).default(1_000),
+  DATABASE_QUEUE_TIMEOUT_MS: whole(100, 600_000).default(10_000),
   L9_OWNER_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
   L9_GATEWAY_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
   L9_BACKUP_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
@@ -113,14 +120,14 @@ export const environment = z.object({
   PSQL: z.string().default('psql'),
   L9_MEMORY_HOME: z.string().optional(),
   HOST: z.string().default('127.0.0.1'),
-  PORT: z.coerce.number().int().min(0).max(65535).default(9001),
-  CONSOLE: z.enum(['on', 'off']).optional(),
+  PORT: whole(0, 65535).default(9001),
+  CONSOLE: oneOf('on', 'off').optional(),
   ALLOWED_HOSTS: z.string().optional(),
   TRUSTED_PROXIES: trustedProxies.default([]),
   METRICS_KEY: headerKey.min(32, 'must have at least 32 characters').optional(),
-  METRICS_PORT: z.coerce.number().int().min(0).max(65535).optional(),
-  RATE_LIMIT_STORE: z.enum(['process', 'database']).default('process'),
-  WRONG_KEYS_PER_MINUTE: z.coerce.number().int().min(1).max(1_000_000).default(100),
+  METRICS_PORT: whole(0, 65535).optional(),
+  RATE_LIMIT_STORE: oneOf('process', 'database').default('process'),
+  WRONG_KEYS_PER_MINUTE: whole(1, 1_000_000).default(100),
   JWT_SECRET: jwtSecrets.optional(),
   JWKS_URL: url('https:', 'http:').optional(),
   JWT_ISSUER: z.string().default('l9-memory'),
@@ -138,23 +145,23 @@ export const environment = z.object({
   ARCHIVE_HTTP_TOKEN: headerKey.optional(),
   ARCHIVE_S3_ENDPOINT: url('https:', 'http:').optional(),
   ARCHIVE_S3_REGION: z.string().default('us-east-1'),
-  ARCHIVE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(30_000),
+  ARCHIVE_TIMEOUT_MS: whole(100, 600_000).default(30_000),
   OPENAI_API_KEY: headerKey.optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
-  L9_EMBEDDER: z.enum(['wasm', 'native']).optional(),
+  L9_EMBEDDER: oneOf('wasm', 'native').optional(),
   EMBEDDING_MODEL: z.string().optional(),
-  EMBEDDING_DIMENSIONS: z.coerce.number().int().min(1).max(1536).default(1536),
-  EMBEDDING_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(15_000),
+  EMBEDDING_DIMENSIONS: whole(1, 1536).default(1536),
+  EMBEDDING_TIMEOUT_MS: whole(100, 600_000).default(15_000),
   CHAT_MODEL: z.string().max(200, 'must have at most 200 characters').optional(),
   CHAT_BASE_URL: url('https:', 'http:').optional(),
   CHAT_API_KEY: headerKey.optional(),
-  CHAT_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(60_000),
-  CLEANUP_INTERVAL_SECONDS: z.coerce.number().int().min(0).max(86_400).default(60),
-  DRAIN_SECONDS: z.coerce.number().int().min(0).max(3_600).default(0),
-  IDLE_SECONDS: z.coerce.number().int().min(0).max(86_400).default(300),
-  LOG_FORMAT: z.enum(['json', 'pretty']).optional(),
-  SLOW_QUERY_MS: z.coerce.number().int().min(-1).max(600_000).default(200),
-  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).optional(),
+  CHAT_TIMEOUT_MS: whole(100, 600_000).default(60_000),
+  CLEANUP_INTERVAL_SECONDS: whole(0, 86_400).default(60),
+  DRAIN_SECONDS: whole(0, 3_600).default(0),
+  IDLE_SECONDS: whole(0, 86_400).default(300),
+  LOG_FORMAT: oneOf('json', 'pretty').optional(),
+  SLOW_QUERY_MS: whole(-1, 600_000).default(200),
+  LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').optional(),
   NODE_ENV: z.string().optional(),
 });
 

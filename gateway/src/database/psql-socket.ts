@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { type Engine, resetSession } from './engine.ts';
-import { errorMessage, greeting, message, messageReader, texts, type WireMessage } from './wire.ts';
+import { errorMessage, greeting, message, messageReader, roleOf, texts, type WireMessage } from './wire.ts';
 
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const MAX_CLIENTS = 16;
@@ -105,6 +105,7 @@ export async function servePsql(
     let turn: pg.PoolClient | null = null;
     let idle: NodeJS.Timeout | undefined;
     let isOpen = true;
+    let role: string | null = null;
     // Named statements end with the turn, but the client expects them to last, so they are prepared again in the next turn:
     // the messages that prepared them, those that this turn has, and those that it must prepare before the batch.
     const statements = new Map<string, Buffer>();
@@ -143,6 +144,11 @@ export async function servePsql(
     };
 
     const execute = (bytes: Buffer, onData: (part: Buffer) => void) => current().execute(bytes, onData);
+    /** For what the client did not ask for, and so gets no answer to but an error. */
+    const prepare = (bytes: Buffer) =>
+      execute(bytes, (data) => {
+        if (data[0] === 'E'.charCodeAt(0)) send(data);
+      });
 
     async function roundTrip(isWhole: boolean) {
       const bytes = Buffer.concat(batch);
@@ -151,14 +157,12 @@ export async function servePsql(
       if (!turn) {
         turn = await pool.connect();
         await onTurnStart();
+        if (role) await prepare(message('Q', `set role ${role}`));
       }
       if (!isOpen) return endTurn();
       for (const name of toPrepare) {
         toPrepare.delete(name);
-        await execute(statements.get(name)!, (data) => {
-          // The client did not ask for this, so it gets no answer but an error.
-          if (data[0] === 'E'.charCodeAt(0)) send(data);
-        });
+        await prepare(statements.get(name)!);
       }
       await execute(bytes, send);
       if (isWhole && !current().isInTransaction()) return endTurn();
@@ -182,6 +186,7 @@ export async function servePsql(
         case 'encrypt':
           return send(Buffer.from('N'));
         case 'startup':
+          role = roleOf(bytes);
           return send(welcome);
         case 'cancel': // The engine has one thread, so nothing can interrupt its statement.
         case 'X':

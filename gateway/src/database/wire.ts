@@ -54,6 +54,13 @@ export function texts(bytes: Buffer, count: number, skip = 0): string[] {
   return found;
 }
 
+/** The role that a client asks for in its startup message, as `options=-c role=…` in its URL or in PGOPTIONS does. */
+export function roleOf(startup: Buffer): string | null {
+  const given = startup.toString('utf8', 8).split('\0');
+  const options = given.findIndex((name, place) => place % 2 === 0 && name === 'options');
+  return options < 0 ? null : (/(?:^|\s)-c\s*role=([a-z0-9_]+)(?=\s|$)/.exec(given[options + 1] ?? '')?.[1] ?? null);
+}
+
 /** Splits a client's bytes into messages. The first ones have no type byte and are named after their request. */
 export function messageReader() {
   let rest: Buffer[] = [];

@@ -9,6 +9,19 @@ import { noteRefusal } from './log-refusals.ts';
 
 export const NOT_JSON = 'body: not valid JSON';
 
+// Neither names the path, which a client may have filled with a key.
+const NOT_FOUND = 'path: this server has /graphql, /mcp, /health, /ready, /metrics and, unless it is off, /console';
+const NOTHING = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'";
+const NO_PAGE = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>l9-memory: no such page</title>
+<h1>There is no such page</h1>
+<p>l9-memory runs here. People find it at <a href="/console">the console</a>, applications at <code>/graphql</code> and editors at
+<code>/mcp</code>; <a href="/health">/health</a> says that it lives.</p>
+</html>
+`;
+
 /** JSON-RPC has codes of its own for a body that is no JSON, for JSON that is no request, and for parameters that are not valid. */
 function rpcCodeOf({ sqlstate, field, message }: PublicError): number {
   if (sqlstate !== 'L9VAL') return -32000;
@@ -41,8 +54,11 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
     });
   });
 
-  app.use(() => {
-    throw new KnownError('L9OWN', 'not found');
+  app.use((request: Request, response: Response) => {
+    response.status(404).vary('Accept');
+    if (request.accepts(['json', 'html']) === 'html')
+      response.set('Content-Security-Policy', NOTHING).type('html').send(NO_PAGE);
+    else response.json({ errors: [{ message: NOT_FOUND, extensions: { code: 'NOT_FOUND' } }] });
   });
 
   app.use(

@@ -10,8 +10,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The text of these bytes, with the byte order mark if there is one; null if they are not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string | null {
+  return decodedOrNull(() => utf8.decode(bytes));
+}
+
+function decodedOrNull(decode: () => string): string | null {
   try {
-    return utf8.decode(bytes);
+    return decode();
   } catch {
     return null;
   }
@@ -33,10 +37,15 @@ export async function* decodeChunks(chunks: AsyncIterable<Uint8Array>, encoding:
     for await (const chunk of chunks) {
       const isBigEndian = chunk[0] === 0xfe && chunk[1] === 0xff;
       // `latin1` is windows-1252, as everywhere on the web.
-      decoder ??= new TextDecoder(encoding === 'latin1' ? 'latin1' : isBigEndian ? 'utf-16be' : 'utf-16le');
-      yield decoder.decode(chunk, { stream: true });
+      decoder ??= new TextDecoder(encoding === 'latin1' ? 'latin1' : isBigEndian ? 'utf-16be' : 'utf-16le', {
+        fatal: true,
+      });
+      const text = decodedOrNull(() => decoder!.decode(chunk, { stream: true }));
+      yield text ?? UNDECODED;
+      // Where a character ends is not known any more.
+      if (text === null) return;
     }
-    if (decoder) yield decoder.decode();
+    if (decoder) yield decodedOrNull(() => decoder!.decode()) ?? UNDECODED;
   }
 }
 

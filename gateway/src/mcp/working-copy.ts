@@ -36,12 +36,11 @@ export function inferWorkingCopy(named: Place, folder: string, env: NodeJS.Proce
     org: named.org ?? inferred.org,
   };
   const missing = [
-    ...(place.project === null ? [['project_id', 'L9_PROJECT']] : []),
-    ...(place.branch === null ? [['branch', 'L9_BRANCH']] : []),
+    ...(place.project === null ? [['project_id', 'L9_PROJECT', 'project default']] : []),
+    ...(place.branch === null ? [['branch', 'L9_BRANCH', 'every branch']] : []),
   ];
-  const remedy = `so calls that name no ${missing.map(([field]) => field).join(' or ')} have no default. Set ${missing
-    .map(([, variable]) => variable)
-    .join(' and ')} to give them one.`;
+  const listed = (at: number, by: string) => missing.map((one) => one[at]).join(by);
+  const remedy = `so calls that name no ${listed(0, ' or ')} have no default of their own: a save goes to ${listed(2, ' and ')}. Set ${listed(1, ' and ')} to give them one.`;
   return { ...place, reason: missing.length > 0 ? `${inferred.reason}, ${remedy}` : null };
 }
 

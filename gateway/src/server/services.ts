@@ -10,6 +10,7 @@ import { createRateLimits } from '../auth/rate-limits.ts';
 import { sqlstateOf } from '../base/errors.ts';
 import type { ChatConfig, Config } from '../config/config.ts';
 import { openDatabase } from '../database/index.ts';
+import { requireLogins } from '../database/logins.ts';
 import { createEmbedder, type Embedder, embeddingConfig } from '../embeddings/index.ts';
 import { openModels } from '../embeddings/models.ts';
 import { openaiChat } from '../extraction/chat.ts';
@@ -45,6 +46,7 @@ export async function openServices(
   closing: CloseStack,
   { embedder, signal, onProgress }: ServicesOptions,
 ) {
+  await requireLogins(config);
   // The model loads while the database opens.
   onProgress?.('loading the embedding model');
   const embedding = embeddingConfig(config.embedding);

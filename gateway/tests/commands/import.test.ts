@@ -1,41 +1,13 @@
 // `l9-memory import` as a process of its own, against a real gateway.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { lockHome } from '../../src/home/lock.ts';
-import { runCommand } from '../support/command.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { lines, useImports } from './support/imports.ts';
 
-let gateway: TestGateway;
-let folder: string;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-  folder = mkdtempSync(join(tmpdir(), 'l9-import-'));
-});
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await gateway.close();
-});
-
-const run = (args: string[], { stdin = '', home = gateway.home.home } = {}) =>
-  runCommand(['import', ...args], { home, stdin });
-
-function file(name: string, content: string): string {
-  const path = join(folder, name);
-  writeFileSync(path, content);
-  return path;
-}
-
-const lines = (...objects: (object | string)[]) =>
-  objects.map((object) => (typeof object === 'string' ? object : JSON.stringify(object))).join('\n');
+const { gateway, folder, file, run, stored } = useImports();
 
 const here = (...args: string[]) => ['--url', gateway.instance.url, '--project', 'import', ...args];
-
-async function stored(caller: string, query: string) {
-  return gateway.sql(caller, `select * from public.packet_store where ${query} order by packet_id`);
-}
 
 describe('l9-memory import', () => {
   it('saves JSON lines by the fields of save_memory, and skips existing memories', async () => {
@@ -179,7 +151,7 @@ describe('l9-memory import', () => {
 
   it('names a missing file before anything is saved', async () => {
     const path = file('kept.jsonl', lines({ content: 'Not saved' }));
-    const ended = await run(here(path, join(folder, 'missing.jsonl')));
+    const ended = await run(here(path, join(folder(), 'missing.jsonl')));
     expect(ended.code).toBe(1);
     expect(ended.err).toMatch(/missing\.jsonl/);
     expect((await stored('C', "envelope ->> 'content' = 'Not saved'")).length).toBe(0);
@@ -378,13 +350,13 @@ describe('l9-memory import', () => {
 
   it('refuses a pipe, a device, a folder and a file that is not there before anything is saved', async () => {
     const good = file('before.jsonl', lines({ content: 'Not saved, because another file is refused' }));
-    const pipe = join(folder, 'pipe');
+    const pipe = join(folder(), 'pipe');
     execFileSync('mkfifo', [pipe]);
     for (const [path, reason] of [
       [pipe, 'it is a named pipe, not a file'],
       ['/dev/zero', 'it is a device, not a file'],
-      [folder, 'it is a folder, not a file'],
-      [join(folder, 'none'), 'there is no such file or folder'],
+      [folder(), 'it is a folder, not a file'],
+      [join(folder(), 'none'), 'there is no such file or folder'],
     ] as const)
       expect(await run(here(good, path))).toStrictEqual({ code: 1, out: '', err: `${path}: ${reason}\n` });
     expect(await stored('C', "content like 'Not saved, because%'")).toStrictEqual([]);

@@ -1,5 +1,5 @@
-// `l9-memory psql --caller`: a session that is one caller, whatever it types.
-import { chmodSync, writeFileSync } from 'node:fs';
+// `l9-memory psql`, and with --caller: a session that is one caller, whatever it types.
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { describeOnEmbedded, describeOnServer } from '../../../db/tests/support/on-engine.ts';
@@ -8,7 +8,7 @@ import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 /** What the command says on stderr, and its exit code. */
-async function run(env: NodeJS.ProcessEnv, caller: string): Promise<{ code: number; said: string }> {
+async function run(env: NodeJS.ProcessEnv, caller?: string): Promise<{ code: number; said: string }> {
   const write = process.stderr.write;
   let said = '';
   process.stderr.write = ((text: string) => {
@@ -28,6 +28,59 @@ describeOnEmbedded('psql --caller on the embedded engine', () => {
   it('says that the engine can hold nobody to one caller', async () => {
     const { code, said } = await run(gateway.home.env, 'C');
     expect([code, said]).toStrictEqual([1, expect.stringMatching(/needs a PostgreSQL server.*act_as\('C'\)/)]);
+  });
+});
+
+describe('psql', () => {
+  const gateway = useTestGateway({ embedder: standIn });
+
+  it('begins in the role of an agent, in which the tables are listed, and keeps options that are set', async () => {
+    const called = join(gateway.home.home, 'options.json');
+    const program = join(gateway.home.home, 'psql-that-keeps-options');
+    writeFileSync(
+      program,
+      `#!${process.execPath}\nrequire('fs').writeFileSync(${JSON.stringify(called)}, JSON.stringify([process.argv[2], process.env.PGOPTIONS, process.env.PGPASSWORD]))\n`,
+    );
+    chmodSync(program, 0o755);
+    const env = { ...gateway.home.env, PSQL: program, PGOPTIONS: '-c statement_timeout=7s' };
+    const { code, said } = await run(env);
+    expect([code, said], 'nobody at a terminal is greeted').toStrictEqual([0, '']);
+    const [argument, options, password] = JSON.parse(readFileSync(called, 'utf8'));
+    expect(options).toBe('-c statement_timeout=7s -c role=l9_agent');
+
+    const connectionString = argument.replace('--dbname=', '');
+    const client = new pg.Client({ connectionString, options, ...(password && { password }) });
+    await client.connect();
+    try {
+      for (const _ of [1, 2]) {
+        const { rows } = await client.query(
+          "select current_user::text as role, pg_table_is_visible('public.packet_store'::regclass) as shown, has_schema_privilege('public', 'usage') as usable",
+        );
+        expect(rows).toStrictEqual([{ role: 'l9_agent', shown: true, usable: true }]);
+      }
+      await client.query('begin; set local role l9_admin');
+      await client.query("select public.act_as('L')");
+      await client.query('commit');
+      await expect(client.query('select from public.packet_store'), 'nobody in particular').resolves.toMatchObject({
+        rowCount: 0,
+      });
+    } finally {
+      await client.end();
+    }
+    const { rows } = await gateway.instance.database.pool.query('select current_user::text as role');
+    expect(rows, 'what others share is as it was').toStrictEqual([{ role: 'l9_gateway' }]);
+  });
+
+  it('greets a person at a terminal with who it is and three things to type', async () => {
+    const { isTTY } = process.stdin;
+    process.stdin.isTTY = true;
+    try {
+      const { said } = await run({ ...gateway.home.env, PSQL: '/bin/true' });
+      expect(said).toMatch(/^You are l9_gateway in the role l9_agent/);
+      expect(said.trim().split('\n')).toHaveLength(4);
+    } finally {
+      process.stdin.isTTY = isTTY;
+    }
   });
 });
 

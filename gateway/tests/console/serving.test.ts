@@ -30,7 +30,7 @@ describe('the console over HTTP', () => {
     const answer = await get('/console/memories', headers as Record<string, string>);
     expect(answer.status).toBe(404);
     expect(answer.headers.get('vary')).toMatch(/\bAccept\b/);
-    expect(await answer.json()).toMatchObject({ errors: [{ extensions: { code: 'NOT_YOURS' } }] });
+    expect(await answer.json()).toMatchObject({ errors: [{ extensions: { code: 'NOT_FOUND' } }] });
   });
 
   it('serves assets for good, and no page in their place', async () => {

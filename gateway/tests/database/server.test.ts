@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
+import { requireLogins } from '../../src/database/logins.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
 
 const silent = pino({ level: 'silent' });
@@ -50,6 +51,45 @@ describeOnServer('the server engine', () => {
       expect((await database.workerPool.query('select 1 as one')).rows[0].one).toBe(1);
     } finally {
       await database.close();
+    }
+  });
+
+  it('refuses a login whom no policy would bind or that cannot serve, and names the variable and the remedy', async () => {
+    const { DATABASE_URL } = home.env;
+    const as = (change: (url: URL) => void) => {
+      const url = new URL(DATABASE_URL!);
+      change(url);
+      return url.href;
+    };
+    const owner = DATABASE_URL!.replace('//l9_gateway:', '//l9_owner:');
+    const login = `l9_test_login_${process.pid}`;
+    await root.query(`create role ${login} login password 'hush-hush'`);
+    const refusals: [Record<string, string>, RegExp][] = [
+      [{ DATABASE_URL: home.superuserUrl! }, /^DATABASE_URL: logs in as \w+, a superuser, .*the URL of l9_gateway/],
+      [{ DATABASE_URL: owner }, /^DATABASE_URL: logs in as l9_owner, which owns the tables.*in DATABASE_OWNER_URL/],
+      [
+        { DATABASE_URL: as((url) => Object.assign(url, { username: login, password: 'hush-hush' })) },
+        /^DATABASE_URL: /,
+      ],
+      [{ DATABASE_OWNER_URL: home.superuserUrl! }, /^DATABASE_OWNER_URL: logs in as \w+, a superuser, .*l9_owner/],
+      [{ DATABASE_OWNER_URL: DATABASE_URL! }, /^DATABASE_OWNER_URL: logs in as l9_gateway, .*the URL of l9_owner/],
+      [
+        { DATABASE_URL: as((url) => Object.assign(url, { pathname: '/l9_none' })) },
+        /^DATABASE_URL: .*l9_none.*db setup/,
+      ],
+      [{ DATABASE_URL: as((url) => Object.assign(url, { username: 'l9_nobody' })) }, /^DATABASE_URL: .*l9_nobody/],
+      [{ DATABASE_URL: as((url) => Object.assign(url, { port: '1' })) }, /^DATABASE_URL: .*ECONNREFUSED.*port/],
+      [{ DATABASE_URL: as((url) => Object.assign(url, { hostname: 'none.invalid' })) }, /^DATABASE_URL: .*host/],
+    ];
+    try {
+      for (const [env, said] of refusals) {
+        const refusal = await requireLogins(loadConfig({ ...home.env, ...env })).catch((error: Error) => error.message);
+        expect(refusal).toMatch(said);
+        expect(refusal).not.toMatch(/hush/);
+      }
+      await requireLogins(loadConfig({ ...home.env, DATABASE_OWNER_URL: owner }));
+    } finally {
+      await root.query(`drop role ${login}`);
     }
   });
 

@@ -37,6 +37,22 @@ describe('the configuration', () => {
     expect(readers, 'which only sets what Grafast reads').toStrictEqual(['gateway/src/graphql/environment.ts']);
   });
 
+  it('says of each value that does not fit which ones do, in words that name no library or type', () => {
+    const problem = (name: string, value: string) => {
+      try {
+        loadConfig({ [name]: value });
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(problem('PORT', 'abc')).toBe('PORT: must be a whole number from 0 to 65535');
+    expect(problem('LOG_FORMAT', 'xml')).toBe('LOG_FORMAT: must be one of json, pretty');
+    for (const name of Object.keys(environment.shape)) {
+      for (const value of ['abc def', '-5', '1.5', '99999999999', 'on', '\u00e9'])
+        expect(problem(name, value) ?? '').not.toMatch(/Invalid|expected|received|Too (big|small)|NaN|undefined/);
+    }
+  });
+
   it('takes each secret from a file instead, and refuses both', () => {
     const folder = mkdtempSync(join(tmpdir(), 'l9-secrets-'));
     try {

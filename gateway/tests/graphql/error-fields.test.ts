@@ -26,8 +26,8 @@ describe('the field of an error over GraphQL', () => {
       'minRelevance',
     ],
     [
-      'an argument of an operation that is missing',
-      'mutation { saveMemory(input: { content: "x" }) { status } }',
+      'an argument in the input of an operation',
+      'mutation { saveMemory(input: { content: "x", scope: "global", projectId: "l9" }) { status } }',
       'projectId',
     ],
     [
@@ -54,9 +54,29 @@ describe('the field of an error over GraphQL', () => {
     expect((await refusal(query, { value })).extensions).toMatchObject({ code: 'INVALID_INPUT', field });
   });
 
-  it('stands in the message and in the audit log by its name in SQL, as over every API', async () => {
-    const { message } = await refusal(badMetrics);
-    expect(message).toMatch(/^metrics_improved: must be an object/);
+  it('begins the message, and that of an item of a batch, as the request spells it', async () => {
+    expect((await refusal(badMetrics)).message).toMatch(/^metricsImproved: must be an object/);
+    const batch = async (item: string) => {
+      const { data } = await gateway.graphql(
+        'C',
+        `mutation { made: memoryStore(input: { items: [${item}] }) { errors { field message } } }`,
+      );
+      const [{ field, message }] = data.made.errors;
+      return [field, message.split(':')[0]];
+    };
+    expect(await batch('{ kind: "note", projectId: "a b", data: { content: "x" } }')).toStrictEqual([
+      'projectId',
+      'projectId',
+    ]);
+    // A field of the kind keeps its name.
+    expect(await batch('{ kind: "document", projectId: "l9", data: { title: "x", source_url: 7 } }')).toStrictEqual([
+      'source_url',
+      'source_url',
+    ]);
+  });
+
+  it('stands in the audit log by its name in SQL, as over every API', async () => {
+    await refusal(badMetrics);
     const [row] = await gateway.sql(
       'L',
       "select details ->> 'field' as field from public.audit_log where operation = 'DENIED' and caller = 'C' order by audit_id desc limit 1",

@@ -128,7 +128,8 @@ describe('a server', () => {
   it('reports that its database is unreachable, without the password', async () => {
     const server = home.run([main], { DATABASE_URL: 'postgres://l9_gateway:hush-hush@127.0.0.1:1/nowhere' });
     expect(await server.exit).toBe(1);
-    expect(server.stderr).toMatch(/could not start: .*ECONNREFUSED/);
+    expect(server.stderr).toMatch(/could not start: DATABASE_URL: .*ECONNREFUSED/);
+    expect(server.stdout, 'it asks before the model is loaded').not.toMatch(/embedding/);
     expect(server.stdout + server.stderr).not.toMatch(/hush-hush/);
     await isFree();
   });

@@ -66,7 +66,7 @@ describe('the working copy of an editor', () => {
     expect(inferWorkingCopy(none, folder)).toEqual({
       ...none,
       reason:
-        'the folder belongs to no Git repository, so calls that name no project_id or branch have no default. Set L9_PROJECT and L9_BRANCH to give them one.',
+        'the folder belongs to no Git repository, so calls that name no project_id or branch have no default of their own: a save goes to project default and every branch. Set L9_PROJECT and L9_BRANCH to give them one.',
     });
     const root = repository('detached', 'main');
     git(root, 'checkout', '--quiet', '--detach');

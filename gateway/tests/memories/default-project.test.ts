@@ -53,10 +53,12 @@ describe('the default project', () => {
     return data?.saveMemory?.memory.projectId ?? errors?.[0]?.message;
   };
 
-  it('is none by default, and the error says how to set one', async () => {
-    expect(await saveWith(gateway.apiKey('C'))).toMatch(
-      /project_id: required in scope developer; name one, or set a default with register_actor\(\)/,
-    );
+  it('is named default where nothing else says it, so that a first save needs no set-up', async () => {
+    expect(await saveWith(gateway.apiKey('C'))).toBe('default');
+    expect(await tokenSave(await gateway.token({ caller: 'L' }))).toBe('default');
+    const { stored } = await gateway.call('C', 'memory_store', { items: [{ kind: 'note', data: { content: 'tea' } }] });
+    expect(stored[0].project_id).toBe('default');
+    expect(await saveWith(gateway.apiKey('C'), {}, { scope: 'global' })).toBeNull();
   });
 
   it('is that of the key, or the only project to which a key is cut', async () => {
@@ -72,7 +74,9 @@ describe('the default project', () => {
     expect(await tokenSave(await gateway.token({ caller: 'C', projects: ['l9'] }))).toBe('l9');
     expect(await tokenSave(await gateway.token({ caller: 'C', defaultProject: 'site' }))).toBe('site');
     const outside = await gateway.token({ caller: 'C', projects: ['l9', 'l10'], defaultProject: 'site' });
-    expect(await tokenSave(outside), 'a default is no permission').toMatch(/project_id: required/);
+    expect(await tokenSave(outside), 'a default is no permission').toMatch(
+      /projectId: required in scope developer; name one, or set a default with register_actor\(\)/,
+    );
   });
 
   it('is that of the working copy, if neither key nor token has one', async () => {
@@ -118,7 +122,7 @@ describe('the default project', () => {
       'it may not work there',
     ).toBe('L9VAL');
     await administer("select public.register_actor('C', default_project => '')");
-    expect(await saveWith(gateway.apiKey('C'))).toMatch(/project_id: required/);
+    expect(await saveWith(gateway.apiKey('C'))).toBe('default');
     await expect(administer("select public.register_actor('C', default_project => 'a b')")).rejects.toMatchObject({
       code: 'L9VAL',
     });

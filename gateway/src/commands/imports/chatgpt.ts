@@ -1,7 +1,7 @@
 // `conversations.json` of an export of ChatGPT: each conversation is a tree of messages, of which the branch that was shown last is read.
 import { isObject } from '../../operations/read-input.ts';
 import type { ImportFormat } from './format.ts';
-import { type Fields, type Read, readObjects } from './objects.ts';
+import { type Fields, messagesOf, type Read, readObjects } from './objects.ts';
 
 const ROLES = new Set(['user', 'assistant']);
 
@@ -13,30 +13,17 @@ export const chatgpt: ImportFormat = {
   read: (chunks) => readObjects(chunks, memoriesOf),
 };
 
-function* memoriesOf(conversation: Fields): Generator<Read> {
+function memoriesOf(conversation: Fields): Read[] {
   const { mapping, title, create_time, current_node } = conversation;
   const thread = conversation.conversation_id ?? conversation.id;
-  if (!isObject(mapping) || typeof thread !== 'string') {
-    yield { problem: 'not a conversation: it has no mapping or no conversation_id' };
-    return;
-  }
-  // A message without a time follows the one before it.
-  let otherwise: unknown = create_time;
-  for (const message of branchOf(mapping, current_node)) {
-    const text = textOf(message);
-    if (text === '') continue;
-    yield {
-      fields: {
-        content: text,
-        kind: 'message',
-        thread_id: thread,
-        speaker: (message.author as Fields).role,
-        timestamp: message.create_time ?? otherwise,
-        envelope: typeof title === 'string' && title !== '' ? { conversation: title } : {},
-      },
-    };
-    otherwise = undefined;
-  }
+  if (!isObject(mapping) || typeof thread !== 'string')
+    return [{ problem: 'not a conversation: it has no mapping or no conversation_id' }];
+  const said = branchOf(mapping, current_node).flatMap((message) => {
+    const content = textOf(message);
+    const speaker = String((message.author as Fields).role);
+    return content === '' ? [] : [{ speaker, content, timestamp: message.create_time ?? undefined }];
+  });
+  return messagesOf(said, { thread, title, startedAt: create_time });
 }
 
 /** The messages from the first to the current one. Answers that were discarded hang on other branches. */

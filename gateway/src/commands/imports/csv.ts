@@ -4,6 +4,7 @@ import { CsvError, type Info, parse } from 'csv-parse';
 import { UNDECODED } from '../../input/text.ts';
 import { saveInput } from '../../operations/save-memory.ts';
 import type { ImportFormat, ImportItem } from './format.ts';
+import { NOT_UTF8 } from './objects.ts';
 
 const CONTENT = ['content', 'text', 'memory', 'note'];
 const LISTS = ['tags', 'parent_ids'];
@@ -58,7 +59,7 @@ export const csv: ImportFormat = {
       maxRecordSize: MAX_ROW_CHARACTERS,
     });
     // An error of the file ends the parser, which throws it below.
-    pipeline(Readable.from(whole()), parser, () => {});
+    pipeline(Readable.from(whole(), { highWaterMark: 1 }), parser, () => {});
     let line = 2;
     try {
       for await (const { record, info } of parser as AsyncIterable<{ record: Record<string, string>; info: Info }>) {
@@ -77,7 +78,7 @@ export const csv: ImportFormat = {
         const isUndecoded = Object.values(record).some((value) => value.includes(UNDECODED_BYTES));
         yield {
           line,
-          ...(isUndecoded ? { problem: 'not UTF-8; --encoding latin1 or utf-16 says what else it is' } : { fields }),
+          ...(isUndecoded ? { problem: NOT_UTF8 } : { fields }),
         };
         line = info.lines + 1;
       }

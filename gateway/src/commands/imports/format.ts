@@ -1,9 +1,25 @@
 // The formats of files that can be imported. Each has a module of its own, which turns its contents into fields of save_memory.
-export const FORMATS = ['memories', 'mem0', 'chatgpt', 'session', 'server-memory', 'csv'] as const;
+export const FORMATS = [
+  'memories',
+  'mem0',
+  'chatgpt',
+  'claude',
+  'hindsight',
+  'session',
+  'server-memory',
+  'csv',
+  'markdown',
+] as const;
 export type FormatName = (typeof FORMATS)[number];
 
-/** One memory to save, with the line of the file where it begins; of the record of a session, the number of the message. */
-export type ImportItem = { line: number } & ({ fields: Record<string, unknown> } | { problem: string });
+/**
+ * One memory to save, with the line of the file where it begins; of the record of a session, the number of the message. `part` is
+ * the share that is reached with it of what one document holds, such as a conversation; it is 1 for the last or only memory.
+ */
+export type ImportItem = { line: number; part?: number } & (
+  | { fields: Record<string, unknown>; notices?: string[] }
+  | { problem: string }
+);
 
 export interface ImportFormat {
   name: FormatName;

@@ -7,10 +7,12 @@ import type { ImportItem } from './format.ts';
 
 export type Fields = Record<string, unknown>;
 
+export const NOT_UTF8 = 'not UTF-8; --encoding latin1 or utf-16 says what else it is';
+
 /** Problems name no value, which may be private. */
 export function parseObject(text: string | null): { object: Fields } | { problem: string } {
   if (text === null) return { problem: 'too long' };
-  if (text.includes(UNDECODED)) return { problem: 'not UTF-8; --encoding latin1 or utf-16 says what else it is' };
+  if (text.includes(UNDECODED)) return { problem: NOT_UTF8 };
   try {
     const value: unknown = JSON.parse(markInexactNumbers(text));
     return isObject(value) ? { object: value } : { problem: 'not a JSON object' };
@@ -29,6 +31,34 @@ export async function* readObjects(
 ): AsyncGenerator<ImportItem> {
   for await (const { line, text } of readItems(chunks)) {
     const read = parseObject(text);
-    for (const item of 'problem' in read ? [read] : memoriesOf(read.object)) yield { line, ...item };
+    if ('problem' in read) yield { line, ...read };
+    else {
+      const items = [...memoriesOf(read.object)];
+      for (const [at, item] of items.entries()) yield { line, part: (at + 1) / items.length, ...item };
+    }
   }
+}
+
+interface Said {
+  speaker: string;
+  content: string;
+  timestamp: unknown;
+}
+
+/** The messages of a conversation. One without a time follows the one before it. */
+export function messagesOf(
+  said: Said[],
+  { thread, title, startedAt }: { thread: string; title: unknown; startedAt: unknown },
+): Read[] {
+  const envelope = typeof title === 'string' && title !== '' ? { conversation: title } : {};
+  return said.map(({ speaker, content, timestamp }, at) => ({
+    fields: {
+      content,
+      kind: 'message',
+      thread_id: thread,
+      speaker,
+      timestamp: timestamp ?? (at === 0 ? startedAt : undefined),
+      envelope,
+    },
+  }));
 }

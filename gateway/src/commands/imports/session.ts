@@ -79,6 +79,6 @@ function* said(messages: Message[], thread: string, lineOf: (at: number) => numb
     // Instructions to the model are nobody's words, and an answer may be calls of tools only.
     if (role === 'system' || text.trim() === '') continue;
     const fields = { content: text, kind: 'message', thread_id: thread, speaker: role, timestamp };
-    yield { line: lineOf(at), fields };
+    yield { line: lineOf(at), part: (at + 1) / messages.length, fields };
   }
 }

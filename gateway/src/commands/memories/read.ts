@@ -54,7 +54,7 @@ const SEARCH = `query ($query: String!, $k: Int, $mode: SearchMode, $projectId: 
   $tags: [String!], $since: Datetime, $until: Datetime) {
   searchMemory(query: $query, k: $k, mode: $mode, projectId: $projectId, scopes: $scopes, kinds: $kinds, tags: $tags, since: $since,
     until: $until) {
-    hits { ${HIT} } searched { notice projects }
+    hits { ${HIT} } nearest { packetId kind snippet scope projectId relevance } searched { notice }
   }
 }`;
 
@@ -63,18 +63,32 @@ export const search = (env: NodeJS.ProcessEnv, words: string[], options: SearchO
   answered(env, options, async (client) => {
     const { scope, kinds, tags, since, until, mode } = options;
     const { searchMemory } = await client.request<{
-      searchMemory: { hits: Hit[]; searched: { notice: string | null } };
+      searchMemory: { hits: Hit[]; nearest: Nearest[]; searched: { notice: string | null } };
     }>(SEARCH, {
       ...{ query: words.join(' '), k: numberOf('--limit', options.limit, 100), mode: mode ?? 'hybrid' },
       ...{ kinds, tags, since, until, projectId: options.allProjects ? '*' : projectFor(env, options) },
       scopes: scope === undefined ? undefined : [scope],
     });
-    const { hits, searched } = searchMemory;
-    if (options.json) return jsonLines(hits);
+    const { hits, nearest, searched } = searchMemory;
+    if (options.json) return jsonLines([...hits, ...nearest.map((one) => ({ ...one, isNearest: true }))]);
     const found = hits.map((hit) => `${headOf(hit)}\n  ${preview(hit.snippet, 2 * roomBeside(4))}\n`);
     const notice = searched.notice ?? (hits.length === 0 ? 'Nothing was found.' : null);
-    return `${found.join('\n')}${notice ? `${found.length > 0 ? '\n' : ''}${notice}\n` : ''}`;
+    const near = nearest.map(
+      (one) => `\n${headOfNearest(one)}\n  ${styled('dim', preview(one.snippet, 2 * roomBeside(4)))}\n`,
+    );
+    return `${found.join('\n')}${notice ? `${found.length > 0 ? '\n' : ''}${notice}\n` : ''}${near.join('')}`;
   });
+
+/** What comes closest where nothing matched well: it may have nothing to do with the question. */
+type Nearest = Pick<Hit, 'packetId' | 'kind' | 'snippet' | 'scope' | 'projectId' | 'relevance'>;
+
+const headOfNearest = (one: Nearest) =>
+  [
+    styled('dim', 'nearest:'),
+    `${one.kind} in ${placeOf(one)}`,
+    ...(one.relevance === null ? [] : [`relevance ${one.relevance.toFixed(2)}`]),
+    styled('dim', one.packetId),
+  ].join('  ');
 
 const headOf = (hit: Hit) =>
   [

@@ -43,7 +43,7 @@ export interface Fact {
 }
 
 export interface PlaceOptions extends OutputOptions {
-  project?: string;
+  project?: string | undefined;
   allProjects?: boolean;
   scope?: string;
 }

@@ -27,16 +27,19 @@ export interface FrontMatter {
   timestamp?: string;
   /** What it says that could not be used. */
   notices: string[];
+  /** How many characters of the text it takes; 0 if there is none that can be read. */
+  length: number;
 }
 
 export function readFrontMatter(text: string): FrontMatter {
-  const read: FrontMatter = { tags: [], aliases: [], notices: [] };
+  const read: FrontMatter = { tags: [], aliases: [], notices: [], length: 0 };
   const kind = KINDS.find(({ pattern }) => pattern.test(text));
   if (!kind) return read;
   let fields: Map<string, unknown>;
   try {
     const value = kind.read(kind.pattern.exec(text)![1]!);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return read;
+    read.length = kind.pattern.exec(text)![0].length;
     fields = new Map(Object.entries(value).map(([name, field]) => [name.toLowerCase(), field]));
   } catch {
     read.notices.push(`its front matter is no valid ${kind.language} and was not used`);

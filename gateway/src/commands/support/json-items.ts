@@ -9,7 +9,7 @@ export interface Item {
   text: string | null;
 }
 
-const LISTS = new Set(['results', 'memories']);
+const LISTS = new Set(['results', 'memories', 'memory_units', 'items']);
 
 /** Where the list begins in the object that a whole file is, as in {"relations": [], "results": [ … ]}; null if it is no such object. */
 function listIn(head: string): number | null {
@@ -33,8 +33,8 @@ function listIn(head: string): number | null {
 }
 
 /**
- * A stream that begins with [ is an array, as is the list in {"results": [ … ]}. One object over several lines is one item. Any other
- * stream is lines, of which blank ones are skipped.
+ * A stream that begins with [ is an array, as is the list in {"results": [ … ]}. If the first object goes over several lines, objects
+ * follow each other. Any other stream is lines, of which blank ones are skipped.
  */
 export async function* readItems(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
   const iterator = withPlainLineEnds(chunks);
@@ -65,10 +65,18 @@ export async function* readItems(chunks: AsyncIterable<string>): AsyncGenerator<
     return;
   }
   if (head.trimStart().startsWith('{')) {
-    await readUntil(() => head.trimStart().includes('\n') || head.length > MAX_ITEM_CHARACTERS);
-    if (!isJson(head.trimStart().split('\n', 1)[0]!)) await readUntil(() => head.length > MAX_ITEM_CHARACTERS);
-    if (isOver && isJson(head)) {
-      yield { line: head.slice(0, head.search(/\S/)).split('\n').length, text: head.trim() };
+    const ends = endsOfObject();
+    let end = -1;
+    let looked = 0;
+    await readUntil(() => {
+      end = ends(head.slice(looked));
+      if (end >= 0) end += looked;
+      looked = head.length;
+      return end >= 0 || head.length > MAX_ITEM_CHARACTERS;
+    });
+    const first = head.slice(0, end + 1).trim();
+    if (end >= 0 && first.includes('\n') && isJson(first)) {
+      yield* documents(whole());
       return;
     }
   }
@@ -82,6 +90,57 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Looks through a text in parts for the sign that ends its first object; -1 while it is open. */
+function endsOfObject(): (part: string) => number {
+  let depth = 0;
+  let inString = false;
+  let isEscaped = false;
+  return (part) => {
+    for (let at = 0; at < part.length; at++) {
+      const char = part[at];
+      if (inString) {
+        if (isEscaped) isEscaped = false;
+        else if (char === '\\') isEscaped = true;
+        else if (char === '"') inString = false;
+      } else if (char === '"') inString = true;
+      else if (char === '{' || char === '[') depth += 1;
+      else if ((char === '}' || char === ']') && --depth <= 0) return at;
+    }
+    return -1;
+  };
+}
+
+/** Objects over several lines each, one after the other. */
+async function* documents(chunks: AsyncIterable<string>): AsyncGenerator<Item> {
+  const item = collector();
+  let ends = endsOfObject();
+  let line = 1;
+  let start = 0;
+  const linesIn = (text: string) => text.split('\n').length - 1;
+  for await (let chunk of chunks) {
+    while (chunk !== '') {
+      if (start === 0) {
+        const blank = /^[\s\uFEFF,]*/.exec(chunk)![0];
+        line += linesIn(blank);
+        chunk = chunk.slice(blank.length);
+        if (chunk === '') break;
+        start = line;
+      }
+      const end = ends(chunk);
+      const part = end < 0 ? chunk : chunk.slice(0, end + 1);
+      item.add(part);
+      line += linesIn(part);
+      chunk = chunk.slice(part.length);
+      if (end < 0) continue;
+      yield { line: start, text: item.take() ?? null };
+      start = 0;
+      ends = endsOfObject();
+    }
+  }
+  const text = item.take();
+  if (start > 0 && text !== undefined) yield { line: start, text };
 }
 
 /** Collects the text of one item, up to the limit. */

@@ -3,6 +3,7 @@
 import type { Request } from 'express';
 import { type GraphQLField, type GraphQLSchema, getNamedType, isInputObjectType } from 'postgraphile/graphql';
 import { camelCase } from '../../operations/graphql-types.ts';
+import { isObject } from '../../operations/read-input.ts';
 import type { Edit, ShownError } from './answers.ts';
 import { fieldsAlong } from './arguments.ts';
 import type { Asked } from './selections.ts';
@@ -16,14 +17,51 @@ function argumentNames({ args }: GraphQLField<unknown, unknown>): Set<string> {
   return names;
 }
 
-/** The same error, with the name of the argument if the request has one of that name: other fields are keys within JSON. */
+/** A field and the message that begins with it, as the request spells it; null if it is no name of the request but a key within JSON. */
+function respelled(field: string, message: string, isName: (name: string) => boolean) {
+  const [first, ...within] = field.split('.');
+  const name = camelCase(first!);
+  if (!isName(name)) return null;
+  const begins = message.startsWith(first!) && !/^\w/.test(message.slice(first!.length));
+  return {
+    field: [name, ...within].join('.'),
+    message: begins ? name + message.slice(first!.length) : message,
+  };
+}
+
+/** The same error, with the name of the argument if the request has one of that name. */
 function withArgumentName(asked: Asked & { schema: GraphQLSchema }, error: ShownError): ShownError {
   const { path, extensions } = error;
   if (!path || typeof extensions?.field !== 'string') return error;
-  const [first, ...within] = extensions.field.split('.');
-  const name = camelCase(first!);
-  if (!fieldsAlong(asked, path).some(({ field }) => argumentNames(field).has(name))) return error;
-  return { ...error, extensions: { ...extensions, field: [name, ...within].join('.') } };
+  const along = fieldsAlong(asked, path);
+  const spelt = respelled(extensions.field, error.message, (name) =>
+    along.some(({ field }) => argumentNames(field).has(name)),
+  );
+  return spelt ? { ...error, message: spelt.message, extensions: { ...extensions, field: spelt.field } } : error;
+}
+
+/** The answer of memoryStore with the errors of its items, which are fields of MemoryStoreItem in the request. */
+function withItemNames(schema: GraphQLSchema, answered: unknown): unknown {
+  const item = schema.getType('MemoryStoreItem');
+  if (!isObject(answered) || !Array.isArray(answered.errors) || !isInputObjectType(item)) return answered;
+  const names = item.getFields();
+  const errors = answered.errors.map((error: unknown) => {
+    if (!isObject(error) || typeof error.message !== 'string') return error;
+    const field = typeof error.field === 'string' ? error.field : /^\w+/.exec(error.message)?.[0];
+    const spelt = field ? respelled(field, error.message, (name) => name in names) : null;
+    return spelt ? { ...error, message: spelt.message, ...('field' in error && { field: spelt.field }) } : error;
+  });
+  return { ...answered, errors };
+}
+
+function withNamesOfItems(asked: Asked & { schema: GraphQLSchema }, data: unknown): unknown {
+  if (!isObject(data)) return data;
+  return Object.fromEntries(
+    Object.entries(data).map(([key, value]) => {
+      const [called] = fieldsAlong(asked, [key]);
+      return [key, called?.field.name === 'memoryStore' ? withItemNames(asked.schema, value) : value];
+    }),
+  );
 }
 
 /** `askedOf` knows what each request asked for, once it was understood. */
@@ -31,7 +69,12 @@ export const namesArguments =
   (askedOf: (request: Request) => (Asked & { schema: GraphQLSchema }) | undefined): Edit =>
   (answer, { request }) => {
     const asked = askedOf(request);
-    const { errors } = answer.json;
-    if (!asked || !errors) return answer;
-    return { ...answer, json: { ...answer.json, errors: errors.map((error) => withArgumentName(asked, error)) } };
+    if (!asked) return answer;
+    const { data, errors } = answer.json;
+    const json = {
+      ...answer.json,
+      ...(data !== undefined && { data: withNamesOfItems(asked, data) }),
+      ...(errors && { errors: errors.map((error) => withArgumentName(asked, error)) }),
+    };
+    return { ...answer, json };
   };
