@@ -8,6 +8,8 @@ import { camelCase } from '../operations/graphql-types.ts';
 import { isLeftOut, readInput } from '../operations/read-input.ts';
 import { saveInput } from '../operations/save-memory.ts';
 import { checkStorable } from '../operations/storable.ts';
+import { type ImportExportOptions, importExport, toldOf } from './exports/import.ts';
+import { isExport } from './exports/read.ts';
 import { FORMATS, type FormatName, readImport } from './imports/index.ts';
 import { type Client, type ClientOptions, connect, reasonOf, told, Unusable } from './support/client.ts';
 import { eventOrder } from './support/event-order.ts';
@@ -24,7 +26,7 @@ interface Placing {
   kind?: string;
 }
 
-export interface ImportOptions extends ClientOptions, Placing {
+export interface ImportOptions extends ClientOptions, Placing, ImportExportOptions {
   from?: string;
   encoding?: string;
   wait?: boolean;
@@ -53,7 +55,11 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
     for (const file of files) if (file !== '-') sizeOfFile(file);
     const client = await connect(env, options);
     try {
-      for (const file of files) await importFile(client, file, given, tally);
+      for (const file of files) {
+        if (!given.from && (await isExport(file)))
+          process.stdout.write(`${toldOf(await importExport(client, file, options))}\n`);
+        else await importFile(client, file, given, tally);
+      }
     } catch (error) {
       stopped = reasonOf(error);
     }
