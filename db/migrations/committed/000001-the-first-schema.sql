@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4ab7a8672e9a7cde3625e33b68f4ecab68747cb0
+--! Hash: sha1:4320d7f779c2dee08dfcb14b3693e35c5dba85cf
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -31129,6 +31129,7 @@ call identity.describe('transfer.kind', 'A kind of lines: the rows of one table.
   parts_condition: Which of its rows, named c, are in a line; $as_of stands for the time of the export.
   is_setting: Settings and lists of the tenant, which a new tenant already has some of.');
 
+-- A line may refer to those of earlier kinds only. Whatever is not among the columns left out travels.
 create function transfer.kinds() returns setof transfer.kind language sql immutable parallel safe set search_path = ''
 begin atomic
   select row_number() over ()::integer, k.kind, k.target, k.key::text[], k.left_out::text[], k.condition, k.source, k.parts,
@@ -31336,7 +31337,8 @@ set bytea_output = 'hex' set extra_float_digits = 1 as $$
 declare
   until constant timestamptz := least(coalesce(export_memories.as_of, statement_timestamp()), statement_timestamp());
   this transfer.kind;
-  next record;
+  line text;
+  key jsonb;
   lines text[] := '{}';
   bytes bigint := 0;
   last jsonb;
@@ -31354,7 +31356,7 @@ begin
   elsif after is not null and (jsonb_typeof(after) <> 'array' or jsonb_array_length(after) <> cardinality(this.key)) then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page');
   end if;
-  for next in execute format(
+  for line, key in execute format(
     'select jsonb_build_object(%L, %s)::text as line, jsonb_build_array(%s) as key
       from public.%I t where %s %s order by %s limit %s',
     this.kind, transfer.row_of(this, until), array_to_string(transfer.key_of(this), ', '), this.target,
@@ -31365,9 +31367,9 @@ begin
       perform transfer.audit_export(this.kind, cardinality(lines));
       return jsonb_build_object('lines', array_to_string(lines, E'\n'), 'count', cardinality(lines), 'cursor', last);
     end if;
-    lines := lines || next.line;
-    bytes := bytes + octet_length(next.line);
-    last := next.key;
+    lines := lines || line;
+    bytes := bytes + octet_length(line);
+    last := key;
   end loop;
   perform transfer.audit_export(this.kind, cardinality(lines));
   return jsonb_build_object('lines', array_to_string(lines, E'\n'), 'count', cardinality(lines), 'cursor', null);
@@ -31384,14 +31386,14 @@ grant execute on function public.export_memories to l9_agent, l9_admin;
 -- Writes the rows of an import, for import_memories() alone: as l9_owner, without the triggers that stamp a writer or derive
 -- rows.
 
-create table transfer.imports_under_way (tenant_id uuid primary key);
+create table transfer.imports_under_way (importing_tenant uuid primary key);
 call identity.describe('transfer.imports_under_way', 'Imports under way: the row of a tenant is there only within the statement
     that imports, and lets it insert memories.
-  tenant_id: The tenant.');
+  importing_tenant: The tenant.');
 call identity.keep_private('transfer.imports_under_way', functions => 'Only the import writes it, and policies read it.');
 
 create function transfer.is_importing() returns boolean language sql stable parallel safe set search_path = ''
-return exists (select from transfer.imports_under_way i where i.tenant_id = identity.current_tenant_id());
+return exists (select from transfer.imports_under_way i where i.importing_tenant = identity.current_tenant_id());
 comment on function transfer.is_importing is 'True while store_rows() runs for the caller''s tenant. No caller can make it true.';
 
 do $$
@@ -31585,11 +31587,11 @@ declare
   this constant transfer.kind := transfer.kind_named(store_rows.kind);
 begin
   perform transfer.check_rows(this, admin, rows);
-  insert into transfer.imports_under_way (tenant_id) values (admin.target_tenant_id);
+  insert into transfer.imports_under_way (importing_tenant) values (admin.target_tenant_id);
   perform transfer.switch_triggers(this, 'disable');
   perform transfer.write_rows(this, rows);
   perform transfer.switch_triggers(this, 'enable');
-  delete from transfer.imports_under_way i where i.tenant_id = admin.target_tenant_id;
+  delete from transfer.imports_under_way i where i.importing_tenant = admin.target_tenant_id;
   perform audit.write_audit('IMPORT', this.target,
     details => jsonb_build_object('kind', this.kind, 'rows', jsonb_array_length(rows)));
 end $$;
@@ -31634,6 +31636,7 @@ end $$;
 comment on function transfer.check_header is 'Raises L9VAL for a header of another format or version, and L9SCP for that of '
   'another tenant.';
 
+-- A key that is no column is refused rather than dropped: it may be of a later version, or misspelt.
 create function transfer.check_line(line text, number integer) returns jsonb
 language plpgsql stable set search_path = '' as $$
 declare
@@ -31729,6 +31732,7 @@ return (
   where g.value is distinct from stored -> g.key order by g.key limit 1);
 comment on function transfer.differing is 'The first column in which a stored row differs from the given one; null if none does.';
 
+-- Compares with what is stored twice: before, to skip what is there, and afterwards, because triggers may change a row.
 create function transfer.take_rows(kind transfer.kind, numbers integer[], rows jsonb[]) returns jsonb
 language plpgsql volatile set search_path = '' as $$
 declare

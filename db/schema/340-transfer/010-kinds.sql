@@ -17,6 +17,7 @@ call identity.describe('transfer.kind', 'A kind of lines: the rows of one table.
   parts_condition: Which of its rows, named c, are in a line; $as_of stands for the time of the export.
   is_setting: Settings and lists of the tenant, which a new tenant already has some of.');
 
+-- A line may refer to those of earlier kinds only. Whatever is not among the columns left out travels.
 create function transfer.kinds() returns setof transfer.kind language sql immutable parallel safe set search_path = ''
 begin atomic
   select row_number() over ()::integer, k.kind, k.target, k.key::text[], k.left_out::text[], k.condition, k.source, k.parts,

@@ -46,7 +46,8 @@ set bytea_output = 'hex' set extra_float_digits = 1 as $$
 declare
   until constant timestamptz := least(coalesce(export_memories.as_of, statement_timestamp()), statement_timestamp());
   this transfer.kind;
-  next record;
+  line text;
+  key jsonb;
   lines text[] := '{}';
   bytes bigint := 0;
   last jsonb;
@@ -64,7 +65,7 @@ begin
   elsif after is not null and (jsonb_typeof(after) <> 'array' or jsonb_array_length(after) <> cardinality(this.key)) then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page');
   end if;
-  for next in execute format(
+  for line, key in execute format(
     'select jsonb_build_object(%L, %s)::text as line, jsonb_build_array(%s) as key
       from public.%I t where %s %s order by %s limit %s',
     this.kind, transfer.row_of(this, until), array_to_string(transfer.key_of(this), ', '), this.target,
@@ -75,9 +76,9 @@ begin
       perform transfer.audit_export(this.kind, cardinality(lines));
       return jsonb_build_object('lines', array_to_string(lines, E'\n'), 'count', cardinality(lines), 'cursor', last);
     end if;
-    lines := lines || next.line;
-    bytes := bytes + octet_length(next.line);
-    last := next.key;
+    lines := lines || line;
+    bytes := bytes + octet_length(line);
+    last := key;
   end loop;
   perform transfer.audit_export(this.kind, cardinality(lines));
   return jsonb_build_object('lines', array_to_string(lines, E'\n'), 'count', cardinality(lines), 'cursor', null);

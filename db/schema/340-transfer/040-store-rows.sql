@@ -1,14 +1,14 @@
 -- Writes the rows of an import, for import_memories() alone: as l9_owner, without the triggers that stamp a writer or derive
 -- rows.
 
-create table transfer.imports_under_way (tenant_id uuid primary key);
+create table transfer.imports_under_way (importing_tenant uuid primary key);
 call identity.describe('transfer.imports_under_way', 'Imports under way: the row of a tenant is there only within the statement
     that imports, and lets it insert memories.
-  tenant_id: The tenant.');
+  importing_tenant: The tenant.');
 call identity.keep_private('transfer.imports_under_way', functions => 'Only the import writes it, and policies read it.');
 
 create function transfer.is_importing() returns boolean language sql stable parallel safe set search_path = ''
-return exists (select from transfer.imports_under_way i where i.tenant_id = identity.current_tenant_id());
+return exists (select from transfer.imports_under_way i where i.importing_tenant = identity.current_tenant_id());
 comment on function transfer.is_importing is 'True while store_rows() runs for the caller''s tenant. No caller can make it true.';
 
 do $$
@@ -202,11 +202,11 @@ declare
   this constant transfer.kind := transfer.kind_named(store_rows.kind);
 begin
   perform transfer.check_rows(this, admin, rows);
-  insert into transfer.imports_under_way (tenant_id) values (admin.target_tenant_id);
+  insert into transfer.imports_under_way (importing_tenant) values (admin.target_tenant_id);
   perform transfer.switch_triggers(this, 'disable');
   perform transfer.write_rows(this, rows);
   perform transfer.switch_triggers(this, 'enable');
-  delete from transfer.imports_under_way i where i.tenant_id = admin.target_tenant_id;
+  delete from transfer.imports_under_way i where i.importing_tenant = admin.target_tenant_id;
   perform audit.write_audit('IMPORT', this.target,
     details => jsonb_build_object('kind', this.kind, 'rows', jsonb_array_length(rows)));
 end $$;

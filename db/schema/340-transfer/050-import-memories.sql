@@ -34,6 +34,7 @@ end $$;
 comment on function transfer.check_header is 'Raises L9VAL for a header of another format or version, and L9SCP for that of '
   'another tenant.';
 
+-- A key that is no column is refused rather than dropped: it may be of a later version, or misspelt.
 create function transfer.check_line(line text, number integer) returns jsonb
 language plpgsql stable set search_path = '' as $$
 declare
@@ -129,6 +130,7 @@ return (
   where g.value is distinct from stored -> g.key order by g.key limit 1);
 comment on function transfer.differing is 'The first column in which a stored row differs from the given one; null if none does.';
 
+-- Compares with what is stored twice: before, to skip what is there, and afterwards, because triggers may change a row.
 create function transfer.take_rows(kind transfer.kind, numbers integer[], rows jsonb[]) returns jsonb
 language plpgsql volatile set search_path = '' as $$
 declare

@@ -47,6 +47,8 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
   const tally: Tally = { inserted: 0, skipped: 0, failed: 0, failures: [], notices: [] };
   return told(async () => {
     let stopped: string | null = null;
+    // Files of other formats than that of `l9-memory export`.
+    let foreign = 0;
     const given = {
       ...options,
       from: oneOf('--from', FORMATS, options.from),
@@ -56,14 +58,18 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
     const client = await connect(env, options);
     try {
       for (const file of files) {
-        if (!given.from && (await isExport(file)))
+        if (!given.from && (await isExport(file))) {
           process.stdout.write(`${toldOf(await importExport(client, file, options))}\n`);
-        else await importFile(client, file, given, tally);
+          continue;
+        }
+        foreign += 1;
+        await importFile(client, file, given, tally);
       }
     } catch (error) {
       stopped = reasonOf(error);
     }
-    report(tally, stopped);
+    if (foreign > 0) report(tally, stopped);
+    else if (stopped) process.stderr.write(`${stopped}\n`);
     if (!stopped && options.wait) {
       const waiting = await waitForEmbeddings(client, null);
       if (waiting > 0)
