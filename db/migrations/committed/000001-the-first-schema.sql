@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4320d7f779c2dee08dfcb14b3693e35c5dba85cf
+--! Hash: sha1:5c0f2edc186f19ba5f4bc18e534f5c56c8bc0400
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -31114,7 +31114,7 @@ grant execute on function public.health to l9_admin, l9_platform_admin;
 
 create type transfer.kind as (
   place integer, kind text, target text, key text[], left_out text[], condition text, source text, parts text, parts_table text,
-  parts_key text[], parts_condition text, is_setting boolean);
+  parts_key text[], parts_condition text, is_setting boolean, option text);
 call identity.describe('transfer.kind', 'A kind of lines: the rows of one table.
   place: Its place in the file.
   kind: The name that its lines begin with.
@@ -31127,14 +31127,15 @@ call identity.describe('transfer.kind', 'A kind of lines: the rows of one table.
   parts_table: That table.
   parts_key: Its column that names the row, the column of the row that it equals, and the column that orders its rows.
   parts_condition: Which of its rows, named c, are in a line; $as_of stands for the time of the export.
-  is_setting: Settings and lists of the tenant, which a new tenant already has some of.');
+  is_setting: Settings and lists of the tenant, which a new tenant already has some of.
+  option: What is exported only if it is asked for, such as vectors. Jobs make it again where it is missing.');
 
 -- A line may refer to those of earlier kinds only. Whatever is not among the columns left out travels.
 create function transfer.kinds() returns setof transfer.kind language sql immutable parallel safe set search_path = ''
 begin atomic
   select row_number() over ()::integer, k.kind, k.target, k.key::text[], k.left_out::text[], k.condition, k.source, k.parts,
     k.parts_table, k.parts_key::text[], k.parts_condition,
-    k.source is null and k.kind not in ('memory', 'task')
+    k.source is null and k.kind not in ('memory', 'task'), case when k.kind in ('context', 'vector') then 'vectors' end
   from (values
     ('scope', 'scopes', '{scope}', '{created_at}', 'true', null, null, null, null, null),
     ('org', 'orgs', '{org_id}', '{}', 'true', null, null, null, null, null),
@@ -31182,7 +31183,11 @@ begin atomic
       'exists (select from public.reflection_store r where r.reflection_id = c.reflection_id)'),
     ('summary', 'memory_summaries', '{summary_id}', '{}', 'true', 'source_packet',
       'sources', 'memory_summary_sources', '{summary_packet,source_packet,packet_id}',
-      'exists (select from public.packet_store p where p.packet_id = c.packet_id and p.created_at <= $as_of)')
+      'exists (select from public.packet_store p where p.packet_id = c.packet_id and p.created_at <= $as_of)'),
+    -- Their ids stay behind, because a job may have made them already when they arrive.
+    ('context', 'memory_contexts', '{packet_id}', '{context_id,created_at}', 'true', 'packet_id', null, null, null, null),
+    ('vector', 'memory_embeddings', '{packet_id,embedding_type,model,chunk_index}',
+      '{embedding_id,compared_vector,context_id,created_at}', 'true', 'packet_id', null, null, null, null)
   ) as k (kind, target, key, left_out, condition, source, parts, parts_table, parts_key, parts_condition);
 end;
 comment on function transfer.kinds is 'The kinds of lines, in the order of the file.';
@@ -31234,8 +31239,15 @@ create function transfer.source_of(kind transfer.kind, as_of timestamptz) return
 language sql immutable parallel safe set search_path = ''
 return case when (kind).source is null then 'true' else format(
   'exists (select from public.packet_store p where p.packet_id = t.%I and p.created_at <= %L::timestamptz)', (kind).source, as_of)
-  || case when (kind).kind = 'succession' then
-    ' and exists (select from public.knowledge_facts f where f.fact_id = t.superseded_by)' else '' end end;
+  || case (kind).kind
+    when 'succession' then ' and exists (select from public.knowledge_facts f where f.fact_id = t.superseded_by)'
+    when 'context' then format(
+      ' and exists (select from public.packet_store p
+        where p.packet_id = t.predecessor_id and p.created_at <= %L::timestamptz)', as_of)
+    -- A model that is not in use here is of no use.
+    when 'vector' then ' and exists (select from public.embedding_models m where m.model = t.model)
+      and (t.embedding_type <> ''context'' or exists (select from public.memory_contexts c where c.packet_id = t.packet_id))'
+    else '' end end;
 comment on function transfer.source_of is 'SQL for: the memory on which row t rests was saved by this time, and the caller '
   'reads it.';
 
@@ -31320,7 +31332,7 @@ declare
 begin
   for kind in select k.* from transfer.kinds() k where transfer.is_readable(k) order by k.place loop
     execute format('select count(*) from public.%I t where %s', kind.target, transfer.condition_of(kind, as_of)) into counted;
-    counts := counts || jsonb_build_object('kind', kind.kind, 'lines', counted);
+    counts := counts || jsonb_strip_nulls(jsonb_build_object('kind', kind.kind, 'lines', counted, 'option', kind.option));
   end loop;
   return jsonb_build_object('format', 'l9-memory', 'version', transfer.version(), 'tenant_id', identity.current_tenant_id(),
     'counts', counts);
@@ -31424,7 +31436,7 @@ return (
   select string_agg('%1$s trigger ' || quote_ident(t.tgname), ', ') from pg_catalog.pg_trigger t
   where t.tgrelid = ('public.' || target)::regclass and not t.tgisinternal
     -- Triggers of inserts and updates.
-    and t.tgtype & 20 <> 0 and t.tgname !~ '^_500_audit'
+    and t.tgtype & 20 <> 0 and t.tgenabled <> 'A' and t.tgname !~ '^_500_audit'
     -- Limits and hashes, the guard of secrets, words, values of fields, citations and the queue of embeddings.
     and t.tgname <> all (array['_100_normalise', '_310_audience', '_370_guard_secrets', '_380_words', '_610_index_fields',
       '_640_cite_insert', '_900_enqueue_embedding']::name[]));
@@ -31458,6 +31470,8 @@ declare
   others constant text[] := case target
     when 'packet_store' then array['identity_hash', 'packets.identity_hash(n.packet_type, identity.current_tenant_id(),
       n.envelope, n.packet_id, case when n.has_own_identity then n.metadata ->> ''creator'' end)']
+    when 'memory_embeddings' then array['context_id', 'case when n.embedding_type = ''context'' then
+      (select c.context_id from public.memory_contexts c where c.packet_id = n.packet_id) end']
     when 'memory_feedback' then array['xid', 'pg_current_xact_id()'] end;
 begin
   execute format('insert into public.%I as t (tenant_id, %s%s) select identity.current_tenant_id(), %s%s
@@ -31575,6 +31589,13 @@ begin
       select jsonb_agg(e) as parts
       from jsonb_array_elements(rows) as r (n), jsonb_array_elements(r.n -> kind.parts) as e) p
     where p.parts is not null;
+  end if;
+  if kind.kind = 'vector' then
+    -- A long text stays in the queue, whose job counts its chunks.
+    delete from embeddings.pending_embeddings q
+    using jsonb_populate_recordset(null::public.memory_embeddings, rows) as n, public.packet_store p
+    where q.packet_id = n.packet_id and q.model = n.model and p.packet_id = n.packet_id
+      and octet_length(p.envelope ->> 'content') <= 1000;
   end if;
   set constraints all immediate;
 end $$;
@@ -31746,11 +31767,15 @@ declare
   problem text;
 begin
   for place in 1..cardinality(given) loop
-    is_new[place] := not out_of_place[place] and transfer.differing(given[place], before[place]) is not null;
+    is_new[place] := not out_of_place[place]
+      -- What jobs make and count goes on where it is.
+      and case when kind.option is null and kind.kind <> 'signals'
+        then transfer.differing(given[place] - '{access_count}'::text[], before[place]) is not null
+        else before[place] is null end;
     if is_new[place] and before[place] is not null and not kind.is_setting
       and not (kind.kind = 'succession' and before[place] ->> 'superseded_by' is null) then
       perform identity.raise_error('L9VAL', format('line %s: %s.%s: differs from what is stored under this id', numbers[place],
-        kind.kind, transfer.differing(given[place], before[place])), transfer.differing(given[place], before[place]));
+        kind.kind, transfer.differing(given[place] - '{access_count}'::text[], before[place])), 'lines');
     end if;
   end loop;
   select coalesce(jsonb_agg(g.given order by g.place), '[]') into fresh

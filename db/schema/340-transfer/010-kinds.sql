@@ -2,7 +2,7 @@
 
 create type transfer.kind as (
   place integer, kind text, target text, key text[], left_out text[], condition text, source text, parts text, parts_table text,
-  parts_key text[], parts_condition text, is_setting boolean);
+  parts_key text[], parts_condition text, is_setting boolean, option text);
 call identity.describe('transfer.kind', 'A kind of lines: the rows of one table.
   place: Its place in the file.
   kind: The name that its lines begin with.
@@ -15,14 +15,15 @@ call identity.describe('transfer.kind', 'A kind of lines: the rows of one table.
   parts_table: That table.
   parts_key: Its column that names the row, the column of the row that it equals, and the column that orders its rows.
   parts_condition: Which of its rows, named c, are in a line; $as_of stands for the time of the export.
-  is_setting: Settings and lists of the tenant, which a new tenant already has some of.');
+  is_setting: Settings and lists of the tenant, which a new tenant already has some of.
+  option: What is exported only if it is asked for, such as vectors. Jobs make it again where it is missing.');
 
 -- A line may refer to those of earlier kinds only. Whatever is not among the columns left out travels.
 create function transfer.kinds() returns setof transfer.kind language sql immutable parallel safe set search_path = ''
 begin atomic
   select row_number() over ()::integer, k.kind, k.target, k.key::text[], k.left_out::text[], k.condition, k.source, k.parts,
     k.parts_table, k.parts_key::text[], k.parts_condition,
-    k.source is null and k.kind not in ('memory', 'task')
+    k.source is null and k.kind not in ('memory', 'task'), case when k.kind in ('context', 'vector') then 'vectors' end
   from (values
     ('scope', 'scopes', '{scope}', '{created_at}', 'true', null, null, null, null, null),
     ('org', 'orgs', '{org_id}', '{}', 'true', null, null, null, null, null),
@@ -70,7 +71,11 @@ begin atomic
       'exists (select from public.reflection_store r where r.reflection_id = c.reflection_id)'),
     ('summary', 'memory_summaries', '{summary_id}', '{}', 'true', 'source_packet',
       'sources', 'memory_summary_sources', '{summary_packet,source_packet,packet_id}',
-      'exists (select from public.packet_store p where p.packet_id = c.packet_id and p.created_at <= $as_of)')
+      'exists (select from public.packet_store p where p.packet_id = c.packet_id and p.created_at <= $as_of)'),
+    -- Their ids stay behind, because a job may have made them already when they arrive.
+    ('context', 'memory_contexts', '{packet_id}', '{context_id,created_at}', 'true', 'packet_id', null, null, null, null),
+    ('vector', 'memory_embeddings', '{packet_id,embedding_type,model,chunk_index}',
+      '{embedding_id,compared_vector,context_id,created_at}', 'true', 'packet_id', null, null, null, null)
   ) as k (kind, target, key, left_out, condition, source, parts, parts_table, parts_key, parts_condition);
 end;
 comment on function transfer.kinds is 'The kinds of lines, in the order of the file.';

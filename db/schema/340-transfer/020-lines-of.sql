@@ -13,8 +13,15 @@ create function transfer.source_of(kind transfer.kind, as_of timestamptz) return
 language sql immutable parallel safe set search_path = ''
 return case when (kind).source is null then 'true' else format(
   'exists (select from public.packet_store p where p.packet_id = t.%I and p.created_at <= %L::timestamptz)', (kind).source, as_of)
-  || case when (kind).kind = 'succession' then
-    ' and exists (select from public.knowledge_facts f where f.fact_id = t.superseded_by)' else '' end end;
+  || case (kind).kind
+    when 'succession' then ' and exists (select from public.knowledge_facts f where f.fact_id = t.superseded_by)'
+    when 'context' then format(
+      ' and exists (select from public.packet_store p
+        where p.packet_id = t.predecessor_id and p.created_at <= %L::timestamptz)', as_of)
+    -- A model that is not in use here is of no use.
+    when 'vector' then ' and exists (select from public.embedding_models m where m.model = t.model)
+      and (t.embedding_type <> ''context'' or exists (select from public.memory_contexts c where c.packet_id = t.packet_id))'
+    else '' end end;
 comment on function transfer.source_of is 'SQL for: the memory on which row t rests was saved by this time, and the caller '
   'reads it.';
 

@@ -29,7 +29,7 @@ declare
 begin
   for kind in select k.* from transfer.kinds() k where transfer.is_readable(k) order by k.place loop
     execute format('select count(*) from public.%I t where %s', kind.target, transfer.condition_of(kind, as_of)) into counted;
-    counts := counts || jsonb_build_object('kind', kind.kind, 'lines', counted);
+    counts := counts || jsonb_strip_nulls(jsonb_build_object('kind', kind.kind, 'lines', counted, 'option', kind.option));
   end loop;
   return jsonb_build_object('format', 'l9-memory', 'version', transfer.version(), 'tenant_id', identity.current_tenant_id(),
     'counts', counts);

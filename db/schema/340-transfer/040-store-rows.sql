@@ -39,7 +39,7 @@ return (
   select string_agg('%1$s trigger ' || quote_ident(t.tgname), ', ') from pg_catalog.pg_trigger t
   where t.tgrelid = ('public.' || target)::regclass and not t.tgisinternal
     -- Triggers of inserts and updates.
-    and t.tgtype & 20 <> 0 and t.tgname !~ '^_500_audit'
+    and t.tgtype & 20 <> 0 and t.tgenabled <> 'A' and t.tgname !~ '^_500_audit'
     -- Limits and hashes, the guard of secrets, words, values of fields, citations and the queue of embeddings.
     and t.tgname <> all (array['_100_normalise', '_310_audience', '_370_guard_secrets', '_380_words', '_610_index_fields',
       '_640_cite_insert', '_900_enqueue_embedding']::name[]));
@@ -73,6 +73,8 @@ declare
   others constant text[] := case target
     when 'packet_store' then array['identity_hash', 'packets.identity_hash(n.packet_type, identity.current_tenant_id(),
       n.envelope, n.packet_id, case when n.has_own_identity then n.metadata ->> ''creator'' end)']
+    when 'memory_embeddings' then array['context_id', 'case when n.embedding_type = ''context'' then
+      (select c.context_id from public.memory_contexts c where c.packet_id = n.packet_id) end']
     when 'memory_feedback' then array['xid', 'pg_current_xact_id()'] end;
 begin
   execute format('insert into public.%I as t (tenant_id, %s%s) select identity.current_tenant_id(), %s%s
@@ -190,6 +192,13 @@ begin
       select jsonb_agg(e) as parts
       from jsonb_array_elements(rows) as r (n), jsonb_array_elements(r.n -> kind.parts) as e) p
     where p.parts is not null;
+  end if;
+  if kind.kind = 'vector' then
+    -- A long text stays in the queue, whose job counts its chunks.
+    delete from embeddings.pending_embeddings q
+    using jsonb_populate_recordset(null::public.memory_embeddings, rows) as n, public.packet_store p
+    where q.packet_id = n.packet_id and q.model = n.model and p.packet_id = n.packet_id
+      and octet_length(p.envelope ->> 'content') <= 1000;
   end if;
   set constraints all immediate;
 end $$;

@@ -144,11 +144,15 @@ declare
   problem text;
 begin
   for place in 1..cardinality(given) loop
-    is_new[place] := not out_of_place[place] and transfer.differing(given[place], before[place]) is not null;
+    is_new[place] := not out_of_place[place]
+      -- What jobs make and count goes on where it is.
+      and case when kind.option is null and kind.kind <> 'signals'
+        then transfer.differing(given[place] - '{access_count}'::text[], before[place]) is not null
+        else before[place] is null end;
     if is_new[place] and before[place] is not null and not kind.is_setting
       and not (kind.kind = 'succession' and before[place] ->> 'superseded_by' is null) then
       perform identity.raise_error('L9VAL', format('line %s: %s.%s: differs from what is stored under this id', numbers[place],
-        kind.kind, transfer.differing(given[place], before[place])), transfer.differing(given[place], before[place]));
+        kind.kind, transfer.differing(given[place] - '{access_count}'::text[], before[place])), 'lines');
     end if;
   end loop;
   select coalesce(jsonb_agg(g.given order by g.place), '[]') into fresh

@@ -190,6 +190,13 @@ describe('import_memories', () => {
     });
   });
 
+  it('leaves counts of use as they are, and what a job has made already', async () => {
+    const id = JSON.parse(ofKind('fact')[0]!).fact.fact_id;
+    await db.asSuperuser('update public.knowledge_facts set access_count = 7 where fact_id = $1', [id]);
+    const [{ answer }] = await take(ofKind('fact'));
+    expect(answer).toStrictEqual({ stored: 0, present: 1, left_out: 0 });
+  });
+
   it('leaves out what was erased here, with what rests on it', async () => {
     await db.sql('L', "select public.erase_memory($1, 'asked to')", [secret]);
     const line = ofKind('memory').find((one) => one.includes(secret))!;

@@ -1,4 +1,5 @@
 // A tenant that was exported, and imported into an empty database, is the same there.
+import { embedPending, serveModel, wordModel } from '../support/embeddings.ts';
 import { saveMemory } from '../support/memories.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { exportAll, importAll, kindOf } from './support.ts';
@@ -32,8 +33,6 @@ async function fill(db: TestDatabase) {
   return { mill, grain };
 }
 
-const contents = (lines: string[]) => lines.map((line) => line);
-
 describe('an export that is imported into an empty database', () => {
   it('gives the same lines there, and importing it again changes nothing', async () => {
     const first = await exportAll(from);
@@ -49,10 +48,40 @@ describe('an export that is imported into an empty database', () => {
     const answer = await importAll(to, first.lines);
     expect(answer.left_out).toBe(0);
     const second = await exportAll(to);
-    expect(contents(second.lines)).toStrictEqual(contents(first.lines));
+    expect(second.lines).toStrictEqual(first.lines);
     expect(second.header.counts).toStrictEqual(first.header.counts);
 
     expect(await importAll(to, first.lines)).toStrictEqual({ stored: 0, present: first.lines.length, left_out: 0 });
     expect((await exportAll(to)).lines).toStrictEqual(first.lines);
+  });
+
+  it('holds vectors and contexts when they are asked for, which then need not be made again', async () => {
+    const model = wordModel(['mill', 'grain']);
+    const [source, target] = [await openTestDatabase(), await openTestDatabase()];
+    try {
+      await serveModel(source, model);
+      await serveModel(target, model);
+      await saveMemory(source, 'C', { content: 'Who runs the mill?', kind: 'message', thread_id: 't', speaker: 'Ann' });
+      await saveMemory(source, 'C', {
+        content: 'Ben weighs the grain',
+        kind: 'message',
+        thread_id: 't',
+        speaker: 'Ben',
+      });
+      await embedPending(source, model);
+      const all = (db: TestDatabase) => exportAll(db, 'L', {}, 1000, ['vectors']);
+      const { lines } = await all(source);
+      expect(lines.map(kindOf).filter((kind) => kind === 'context' || kind === 'vector')).toStrictEqual([
+        'context',
+        ...['vector', 'vector', 'vector'],
+      ]);
+      await importAll(target, lines);
+      expect((await all(target)).lines).toStrictEqual(lines);
+      expect(await target.asSuperuser('select * from embeddings.pending_embeddings')).toStrictEqual([]);
+      expect((await importAll(target, lines)).stored).toBe(0);
+    } finally {
+      await source.close();
+      await target.close();
+    }
   });
 });

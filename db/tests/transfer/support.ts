@@ -8,10 +8,17 @@ export interface Exported {
 }
 
 /** All that a caller exports, in pages of this size. */
-export async function exportAll(db: Sessions, caller = 'L', claims: Claims = {}, pageSize = 1000): Promise<Exported> {
+export async function exportAll(
+  db: Sessions,
+  caller = 'L',
+  claims: Claims = {},
+  pageSize = 1000,
+  options: string[] = [],
+): Promise<Exported> {
   const [{ answer }] = await db.sql(caller, 'select public.export_memories() as answer', [], claims);
   const lines: string[] = [];
-  for (const { kind } of answer.header.counts) {
+  for (const { kind, option } of answer.header.counts) {
+    if (option && !options.includes(option)) continue;
     let after: unknown = null;
     do {
       const [{ page }] = await db.sql(

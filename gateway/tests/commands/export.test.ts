@@ -190,5 +190,12 @@ describe('l9-memory export and import', () => {
     expect([again.code, again.out]).toStrictEqual([0, expect.stringMatching(/^0 stored, \d+ there already\n$/)]);
     const compressed = await run(to, ['import', join(folder, 'all.jsonl.gz'), '--caller', 'L']);
     expect(compressed.out).toMatch(/^0 stored/);
+
+    // Vectors come along when they are asked for. Those that are there already stay.
+    const path = join(folder, 'vectors.jsonl');
+    await run(from, ['export', path, '--with-vectors']);
+    expect(readFileSync(path, 'utf8')).toMatch(/^\{"vector": /m);
+    const vectors = await run(to, ['import', path, '--caller', 'L']);
+    expect([vectors.code, vectors.err, vectors.out]).toStrictEqual([0, '', expect.stringMatching(/^0 stored/)]);
   });
 });

@@ -9,12 +9,12 @@ export interface KindCount {
   lines: number;
 }
 
-export interface Header {
+export interface Header<Count = KindCount> {
   format: string;
   version: number;
   tenant_id: string;
   /** What there was of each kind when the export began, in the order of the file. */
-  counts: KindCount[];
+  counts: Count[];
 }
 
 export interface End {
