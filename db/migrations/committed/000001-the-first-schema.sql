@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:5c0f2edc186f19ba5f4bc18e534f5c56c8bc0400
+--! Hash: sha1:a23626422a3468102c7948d2cfff5072bc5d035e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -31176,7 +31176,8 @@ begin atomic
     ('relationship', 'entity_relationships', '{relationship_id}', '{}', 'true', 'source_packet',
       'evidence', 'relationship_evidence', '{relationship_id,relationship_id,evidence_id}',
       'exists (select from public.packet_store p where p.packet_id = c.packet_id and p.created_at <= $as_of)'),
-    ('task', 'tasks', '{id}', '{job_id}', 'true', null, null, null, null, null),
+    -- Runs of background jobs are those of one place.
+    ('task', 'tasks', '{id}', '{job_id}', 't.caller is not null', null, null, null, null, null),
     ('reflection', 'reflection_store', '{reflection_id}', '{}', 'true', 'source_packet', null, null, null, null),
     ('task_reflection', 'task_reflections', '{task_reflection_id}', '{}', 'true', 'source_packet',
       'lessons', 'task_reflection_lessons', '{task_reflection_id,task_reflection_id,reflection_id}',
@@ -31568,6 +31569,7 @@ begin
 end $$;
 comment on function transfer.check_rows is 'Raises L9VAL or L9SCP for rows that the administrator may not bring here.';
 
+-- Columns are named one by one, so that those which stay behind are set by triggers and defaults, or right here.
 create function transfer.write_rows(kind transfer.kind, rows jsonb) returns void
 language plpgsql volatile set search_path = '' as $$
 begin

@@ -64,7 +64,8 @@ begin atomic
     ('relationship', 'entity_relationships', '{relationship_id}', '{}', 'true', 'source_packet',
       'evidence', 'relationship_evidence', '{relationship_id,relationship_id,evidence_id}',
       'exists (select from public.packet_store p where p.packet_id = c.packet_id and p.created_at <= $as_of)'),
-    ('task', 'tasks', '{id}', '{job_id}', 'true', null, null, null, null, null),
+    -- Runs of background jobs are those of one place.
+    ('task', 'tasks', '{id}', '{job_id}', 't.caller is not null', null, null, null, null, null),
     ('reflection', 'reflection_store', '{reflection_id}', '{}', 'true', 'source_packet', null, null, null, null),
     ('task_reflection', 'task_reflections', '{task_reflection_id}', '{}', 'true', 'source_packet',
       'lessons', 'task_reflection_lessons', '{task_reflection_id,task_reflection_id,reflection_id}',

@@ -171,6 +171,7 @@ begin
 end $$;
 comment on function transfer.check_rows is 'Raises L9VAL or L9SCP for rows that the administrator may not bring here.';
 
+-- Columns are named one by one, so that those which stay behind are set by triggers and defaults, or right here.
 create function transfer.write_rows(kind transfer.kind, rows jsonb) returns void
 language plpgsql volatile set search_path = '' as $$
 begin
