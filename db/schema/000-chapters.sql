@@ -92,9 +92,11 @@ create schema review;
 comment on schema review is 'Rules about which memories wait for a reviewer, and what reviewers decide.';
 create schema health;
 comment on schema health is 'Figures for administrators about queues, jobs, sizes and the use of indexes.';
+create schema transfer;
+comment on schema transfer is 'Export and import: the rows of a tenant as JSON lines.';
 grant usage on schema public, identity, audit, partitions, administration, words, secrets, kinds, packets, embeddings, duplicates,
   importance, documents, memories, derived, entities, events, tasks, facts, graph, search, world_model, reflection, summaries,
-  extraction, access, archive, views, forgetting, review to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  extraction, access, archive, views, forgetting, review, transfer to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant usage on schema graphile_migrate to l9_worker;
 grant usage on schema ranking to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 grant usage on schema public, identity, packets, words to l9_searcher;

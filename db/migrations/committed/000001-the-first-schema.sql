@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:cae084980fb6c8b7577f3bcfe263f6f6485f8fdf
+--! Hash: sha1:18109df72f2d3a4f9eca469e84c2760d256a283e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -98,9 +98,11 @@ create schema review;
 comment on schema review is 'Rules about which memories wait for a reviewer, and what reviewers decide.';
 create schema health;
 comment on schema health is 'Figures for administrators about queues, jobs, sizes and the use of indexes.';
+create schema transfer;
+comment on schema transfer is 'Export and import: the rows of a tenant as JSON lines.';
 grant usage on schema public, identity, audit, partitions, administration, words, secrets, kinds, packets, embeddings, duplicates,
   importance, documents, memories, derived, entities, events, tasks, facts, graph, search, world_model, reflection, summaries,
-  extraction, access, archive, views, forgetting, review to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  extraction, access, archive, views, forgetting, review, transfer to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant usage on schema graphile_migrate to l9_worker;
 grant usage on schema ranking to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 grant usage on schema public, identity, packets, words to l9_searcher;
@@ -1250,6 +1252,17 @@ comment on function identity.default_project is 'The project of what the caller 
   'default_project, its only project, or its actor''s default, if it may work in it; else null. Definer: reads actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
 
+create function identity.fallback_project() returns text language plpgsql stable security definer set search_path = '' as $$
+declare
+  me constant identity.identity := identity.current_identity();
+begin
+  return coalesce(identity.default_project(),
+    case when me.caller is not null and identity.has_project(me, 'default') then 'default' end);
+end $$;
+comment on function identity.fallback_project is 'The default project or, where the caller has none, the project default, if it '
+  'may work in it: a first save needs no set-up. Definer: asks who calls.';
+grant execute on function identity.fallback_project to l9_agent, l9_admin;
+
 create function identity.default_branch(project_id text) returns text language plpgsql stable set search_path = '' as $$
 declare
   claimed constant text := identity.claim('default_branch');
@@ -1400,8 +1413,8 @@ create table public.audit_log (
   primary key (audit_id, occurred_at),
   -- One constraint for three columns: PostgreSQL prepares each constraint, and all virtual columns with it, for every statement.
   constraint audit_operation_and_status_known check (
-    operation in ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE',
-      'RETRIEVE', 'APPROVE', 'REJECT', 'MERGE')
+    operation in ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'IMPORT', 'ERASE', 'DENIED',
+      'ARCHIVE', 'RETRIEVE', 'APPROVE', 'REJECT', 'MERGE')
     and status in ('success', 'error') and (status = 'error') = (sqlstate is not null)),
   constraint audit_details_say_who check (
     details ?& array['caller', 'creator', 'source', 'tool_name']
@@ -1420,8 +1433,9 @@ call identity.describe('public.audit_log', 'What each caller did, and what was r
   occurred_at: When it happened, by the clock of the database.
   xid: Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.
   tenant_id: Tenant of the row that was affected, or of the caller.
-  operation: INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, ARCHIVE, RETRIEVE, APPROVE, REJECT, MERGE, or
-    DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.
+  operation: INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, IMPORT, ERASE, ARCHIVE, RETRIEVE, APPROVE, REJECT,
+    MERGE, or DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL
+    refused.
   table_name: Table that was affected or read.
   row_id: Row that was affected or read, if it was a single one.
   project_id: Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there
@@ -5502,8 +5516,8 @@ begin
   end;
   raise exception using
     errcode = 'L9SEC',
-    message = format(
-      '%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
+    message = format('%s: has what looks like a secret (pattern %s, at character %s)%s; remove it and save again',
+      path, pattern, place, case when line > 1 then format(' in line %s', line) end),
     column = split_part(split_part(path, '.', 1), '[', 1),
     detail = jsonb_build_array(
       jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
@@ -6502,6 +6516,56 @@ end $$;
 comment on function kinds.define_fields is 'Replaces the fields of a kind by those of a checked list of objects (field, type, '
   'is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';
 --! EndIncluded 060-kinds/070-define-kind.sql
+--! Included 060-kinds/075-kind-notice.sql
+-- What the writer of a memory is told whose kind is nearly that of another one. save_memory() and memory_store() call
+-- kind_notice().
+
+-- The rows of the table of distances, of which the last two are kept: two letters that changed places are one slip.
+create function kinds.slips_between(one text, other text) returns integer
+language plpgsql immutable parallel safe set search_path = '' as $$
+declare
+  before_last integer[];
+  last integer[] := array(select n from generate_series(0, length(other)) as n);
+  current integer[];
+  cost integer;
+begin
+  for a in 1 .. length(one) loop
+    current := array[a];
+    for b in 1 .. length(other) loop
+      cost := case when substr(one, a, 1) = substr(other, b, 1) then 0 else 1 end;
+      current[b + 1] := least(last[b + 1] + 1, current[b] + 1, last[b] + cost);
+      if a > 1 and b > 1 and substr(one, a - 1, 2) = reverse(substr(other, b - 1, 2)) then
+        current[b + 1] := least(current[b + 1], before_last[b - 1] + 1);
+      end if;
+    end loop;
+    before_last := last;
+    last := current;
+  end loop;
+  return last[length(other) + 1];
+end $$;
+comment on function kinds.slips_between is 'How many letters are wrong, missing, too many or have changed places with the next.';
+
+create function kinds.kind_notice(kind text) returns text
+language sql stable security definer set search_path = ''
+begin atomic
+  select pg_catalog.format('No kind is named %s; did you mean %s? It was saved as a free kind.', kind, near.name)
+  from (
+    select k.name, kinds.slips_between(kind, k.name) as slips
+    from (
+      select m.kind from public.memory_kinds m where m.tenant_id is null or m.tenant_id = identity.current_tenant_id()
+      union all select pg_catalog.unnest(kinds.reserved())) as k (name)
+    where pg_catalog.abs(pg_catalog.length(k.name) - pg_catalog.length(kind)) <= 2) as near
+  -- Of a short word nearly every letter tells it apart, and who mistypes a word rarely does so at its first letter.
+  where kind <> all (kinds.reserved())
+    and near.slips between 1 and case
+      when pg_catalog.length(near.name) > 5 and pg_catalog.left(near.name, 1) = pg_catalog.left(kind, 1) then 2 else 1 end
+  order by near.slips, near.name limit 1;
+end;
+comment on function kinds.kind_notice is 'The kind that was probably meant by one that the caller''s tenant has not registered '
+  'and no part of l9-memory writes; null if it resembles none. Memories have no part in it. Definer: reads the kinds of the '
+  'caller''s tenant at once, in the middle of a save.';
+grant execute on function kinds.kind_notice to l9_agent, l9_admin;
+--! EndIncluded 060-kinds/075-kind-notice.sql
 --! Included 060-kinds/080-built-in-kinds.sql
 -- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the end.
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
@@ -7691,8 +7755,9 @@ comment on function packets.scope_has_projects is 'True if the scope has project
 
 -- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text) returns text language sql stable parallel safe
-return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
-comment on function packets.project_or_default is 'The project or, if left out in a scope with projects, the caller''s default.';
+return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.fallback_project() end);
+comment on function packets.project_or_default is 'The project or, if left out in a scope with projects, the caller''s default, '
+  'and at last the project default.';
 
 create function packets.one_branch(branch text) returns text language sql immutable parallel safe
 return nullif(nullif(branch, ''), '*');
@@ -13606,8 +13671,8 @@ grant execute on function memories.restate_attestations, memories.find_ended, me
   memories.identity_of, memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown,
   memories.note_answer, memories.with_content to l9_agent, l9_admin;
 --! EndIncluded 130-memories/035-save-draft.sql
---! Included 130-memories/037-conversation-notice.sql
--- What the writer of a conversation is told that saves it as notes. save_memory() and memory_store() call conversation_notice().
+--! Included 130-memories/037-save-notice.sql
+-- What the writer of a memory is told about saving it better. save_memory() and memory_store() call save_notice().
 create function memories.conversation_notice(draft public.packet_store, content text) returns text
 language sql immutable parallel safe set search_path = ''
 return case
@@ -13617,8 +13682,13 @@ return case
     'Save such texts with kind message, speaker and timestamp: they are found better, and by who said them and when.' end;
 comment on function memories.conversation_notice is 'How a draft is saved better, if it is a note of a thread that names who '
   'said it, as speaker or as the name that begins its text ("Ann: good morning"). Null otherwise. Nothing is changed by itself.';
-grant execute on function memories.conversation_notice to l9_agent, l9_admin;
---! EndIncluded 130-memories/037-conversation-notice.sql
+
+create function memories.save_notice(draft public.packet_store, content text, of_kind text) returns text
+language sql stable parallel safe set search_path = ''
+return nullif(pg_catalog.concat_ws(' ', memories.conversation_notice(draft, content), of_kind), '');
+comment on function memories.save_notice is 'How a draft is saved better, or null. of_kind: kinds.kind_notice() of a free kind.';
+grant execute on function memories.conversation_notice, memories.save_notice to l9_agent, l9_admin;
+--! EndIncluded 130-memories/037-save-notice.sql
 --! Included 130-memories/040-save-memory.sql
 -- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
 -- call it, too.
@@ -13638,6 +13708,7 @@ declare
   me identity.identity := identity.require_identity();
   draft public.packet_store;
   rules jsonb;
+  of_kind text;
   request_hash bytea;
   answer public.save_result;
   near public.similar_memory[];
@@ -13648,6 +13719,9 @@ begin
   draft.language := identity.given_text(language);
   on_similar := identity.given_text(on_similar);
   rules := kinds.rules_of(draft.packet_type, me.tenant_id);
+  if rules is null then
+    of_kind := kinds.kind_notice(draft.packet_type);
+  end if;
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future');
   end if;
@@ -13686,7 +13760,7 @@ begin
     answer := memories.answer_of_key(idempotency_key, request_hash);
     if answer.status is not null then
       perform memories.audit_shown(answer);
-      answer.notice := memories.conversation_notice(draft, content);
+      answer.notice := memories.save_notice(draft, content, of_kind);
       return answer;
     end if;
   end if;
@@ -13707,7 +13781,7 @@ begin
       answer."similar" := near; -- Of other kinds, their own rules say which are the same.
     end if;
   end if;
-  answer.notice := memories.conversation_notice(draft, content);
+  answer.notice := memories.save_notice(draft, content, of_kind);
   perform memories.note_answer(answer, rules, ttl);
   if idempotency_key is not null then
     perform memories.remember_answer(idempotency_key, request_hash, answer);
@@ -14143,6 +14217,7 @@ declare
   place integer;
   rules jsonb;
   rules_of_kind jsonb := '{}';
+  kind_notices jsonb;
   fields jsonb;
   field text;
   detail text;
@@ -14241,11 +14316,14 @@ begin
       jsonb_agg(a.index + first_index order by a.index) as places, count(*) as times
     from unnest(answers) as a
     where a.sqlstate is not null group by 1, 2, 3, 4) r;
+  kind_notices := (
+    select jsonb_object_agg(k.key, kinds.kind_notice(k.key)) from jsonb_each(rules_of_kind) as k where k.value = 'null');
   return query
     select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
       a.findings, a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end,
       case when a.status is not null then
-        memories.conversation_notice(drafts[a.index], (drafts[a.index]).envelope ->> 'content') end
+        memories.save_notice(drafts[a.index], (drafts[a.index]).envelope ->> 'content',
+          kind_notices ->> (drafts[a.index]).packet_type) end
     from unnest(answers) as a order by a.index;
 end $$;
 comment on function public.memory_store is 'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the '
@@ -21367,6 +21445,62 @@ end $$;
 comment on function search.find_hits is 'Runs the retrievers of the mode, and fuses their answers with those of the graph.';
 grant execute on function search.find_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/200-find-hits.sql
+--! Included 220-search/205-projects-notice.sql
+-- What a search in a project without memories says. close_search() and close_find() call projects_notice().
+create function search.max_named_projects() returns integer language sql immutable parallel safe return 10;
+comment on function search.max_named_projects is 'Most projects that a notice names.';
+
+-- Goes from one project to the next in the index, so that it reads a row of each and not every memory. Each range holds only
+-- what the caller may read, so that the time does not tell of hidden rows.
+create function search.readable_projects(me identity.identity, scopes text[], most integer) returns text[]
+language plpgsql stable set search_path = '' set enable_seqscan = off as $$
+declare
+  found_projects text[] := '{}';
+  ranges constant text[] := array(
+    select r.range from unnest(scopes) as s (scope) cross join lateral unnest(search.reader_ranges(me, 'p', array[s.scope], null))
+      as r (range));
+  one_range text;
+  project text;
+begin
+  foreach one_range in array ranges loop
+    project := '';
+    for step in 1 .. most loop
+      execute format($sql$
+        select p.project_id from public.packet_store p
+        where %s and p.project_id > $1 and (p.ttl is null or p.ttl > now()) order by p.project_id limit 1$sql$, one_range)
+      into project using project;
+      exit when project is null;
+      found_projects := found_projects || project;
+    end loop;
+  end loop;
+  return array(select distinct p.name from unnest(found_projects) as p (name) order by p.name limit most);
+end $$;
+comment on function search.readable_projects is 'The first projects in which the caller may read memories of these scopes.';
+
+create function search.projects_notice(request search.search_request, has_hits boolean) returns text
+language plpgsql stable set search_path = '' as $$
+declare
+  others text[];
+begin
+  if request.project_id is null or has_hits or request.as_of is not null or (request.caller).role = 'l9_platform_admin'
+    or exists (
+      select from public.packet_store p
+      where p.tenant_id = (request.caller).tenant_id and p.scope = any (request.searched_scopes)
+        and p.project_id = request.project_id and (p.ttl is null or p.ttl > now())) then
+    return null;
+  end if;
+  others := search.readable_projects((request.caller), request.searched_scopes, search.max_named_projects() + 1);
+  return format('Project %s has no memories that you may read here; ', request.project_id) || case
+    when others = '{}' then 'no project has any.'
+    else 'there are memories in ' || array_to_string(others[:search.max_named_projects()], ', ')
+      || case when cardinality(others) > search.max_named_projects() then ' and others.' else '.' end end;
+end $$;
+comment on function search.projects_notice is 'Tells a search in a project without memories in which projects there are some, '
+  'as far as the caller may read them. has_hits: the search found a memory of its project. Null for an operator and an earlier '
+  'time.';
+grant execute on function search.max_named_projects, search.readable_projects, search.projects_notice to l9_agent, l9_admin,
+  l9_platform_admin;
+--! EndIncluded 220-search/205-projects-notice.sql
 --! Included 220-search/210-close-search.sql
 -- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either
 -- function.
@@ -21450,7 +21584,8 @@ declare
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
 begin
-  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode) || search.nearest_notice(nearest);
+  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode) || search.nearest_notice(nearest)
+    || search.projects_notice(request, exists (select from unnest(trimmed.fitted) as h where h.project_id = request.project_id));
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
     'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
@@ -22573,7 +22708,10 @@ begin
       else 'not asked for' end,
     'entities', to_jsonb(request.entities), 'cut', trimmed.cut,
     'notice', nullif(array_to_string(
-      request.notices || search.words_notice(request.lexemes, request.mode) || search.nearest_notice(nearest), ' '), ''));
+      request.notices || search.words_notice(request.lexemes, request.mode) || search.nearest_notice(nearest)
+        || search.projects_notice(request, exists (
+          select from unnest(trimmed.fitted) as h where h.project_id = request.project_id)),
+      ' '), ''));
   result.suggestions := suggestions;
   result.nearest := nearest;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
@@ -30711,6 +30849,11 @@ begin
         message = format('others: item %s of %s: %s', place, cardinality(ids), message);
     end;
   end loop;
+  -- A summary or what a model extracted goes with the memory that it was made from.
+  if not exists (select from public.packet_store p where p.packet_id = keep) then
+    perform identity.raise_error('L9VAL',
+      'keep: it was made from one of the others, and would be deleted with it; keep that one instead');
+  end if;
   answer.memory := review.take_labels(kept, given, identity.given_text(text));
   return answer;
 end $$;
@@ -31128,3 +31271,763 @@ comment on function public.health is 'How the database is: queues, embedding mod
   'L9AUT. Definer: reads queues and statistics, for which callers have no grant.';
 grant execute on function public.health to l9_admin, l9_platform_admin;
 --! EndIncluded 330-health/020-health.sql
+--! Included 340-transfer/010-kinds.sql
+-- The kinds of lines of an export, with their tables and columns. export_memories() and import_memories() go through the list.
+
+create type transfer.kind as (
+  place integer, kind text, target text, key text[], left_out text[], condition text, source text, parts text, parts_table text,
+  parts_key text[], parts_condition text, is_setting boolean, option text);
+call identity.describe('transfer.kind', 'A kind of lines: the rows of one table.
+  place: Its place in the file.
+  kind: The name that its lines begin with.
+  target: Its table, in schema public.
+  key: The columns that name a row, in the order of the file.
+  left_out: Columns that stay behind, because the place where the rows arrive sets them. So do tenant_id and generated columns.
+  condition: Which rows of the table, named t, are of this kind.
+  source: The column that names the memory on which a row rests. Null: it rests on none.
+  parts: The key under which a line holds rows of another table, such as the evidence of a fact.
+  parts_table: That table.
+  parts_key: Its column that names the row, the column of the row that it equals, and the column that orders its rows.
+  parts_condition: Which of its rows, named c, are in a line; $as_of stands for the time of the export.
+  is_setting: Settings and lists of the tenant, which a new tenant already has some of.
+  option: What is exported only if it is asked for, such as vectors. Jobs make it again where it is missing.');
+
+-- A line may refer to those of earlier kinds only. Whatever is not among the columns left out travels.
+create function transfer.kinds() returns setof transfer.kind language sql immutable parallel safe set search_path = ''
+begin atomic
+  select row_number() over ()::integer, k.kind, k.target, k.key::text[], k.left_out::text[], k.condition, k.source, k.parts,
+    k.parts_table, k.parts_key::text[], k.parts_condition,
+    k.source is null and k.kind not in ('memory', 'task'), case when k.kind in ('context', 'vector') then 'vectors' end
+  from (values
+    ('scope', 'scopes', '{scope}', '{created_at}', 'true', null, null, null, null, null),
+    ('org', 'orgs', '{org_id}', '{}', 'true', null, null, null, null, null),
+    ('user', 'users', '{user_id}', '{}', 'true', null, null, null, null, null),
+    -- A login is one of the server, and times of the actors that every tenant begins with are its own.
+    ('actor', 'actors', '{caller}', '{login,created_at}', 'true', null, null, null, null, null),
+    ('memory_kind', 'memory_kinds', '{kind_id}', '{}', 't.tenant_id is not null', null, null, null, null, null),
+    ('memory_kind_field', 'memory_kind_fields', '{kind_id,field}', '{}', 't.tenant_id is not null', null, null, null, null, null),
+    ('search_settings', 'search_settings', '{tenant_id}', '{}', 'true', null, null, null, null, null),
+    ('find_settings', 'find_settings', '{tenant_id}', '{}', 'true', null, null, null, null, null),
+    ('extraction_settings', 'extraction_settings', '{tenant_id}', '{}', 'true', null, null, null, null, null),
+    ('archive_settings', 'archive_settings', '{tenant_id}', '{}', 'true', null, null, null, null, null),
+    ('world_model_settings', 'world_model_settings', '{tenant_id}', '{}', 'true', null, null, null, null, null),
+    ('secret_settings', 'secret_settings', '{tenant_id}', '{}', 'true', null, null, null, null, null),
+    ('secret_pattern', 'secret_patterns', '{pattern_id}', '{}', 't.tenant_id is not null', null, null, null, null, null),
+    ('secret_exception', 'secret_exceptions', '{exception_id}', '{}', 'true', null, null, null, null, null),
+    ('review_settings', 'review_settings', '{tenant_id}', '{}', 'true', null, null, null, null, null),
+    ('review_rule', 'review_rules', '{rule_id}', '{}', 'true', null, null, null, null, null),
+    ('fact_predicate', 'fact_predicates', '{predicate}', '{}', 'true', null, null, null, null, null),
+    ('storage_price', 'storage_prices', '{connector,priced_on}', '{}', 'true', null, null, null, null, null),
+    ('field_index', 'field_indexes', '{field}', '{}', 'true', null, null, null, null, null),
+    -- The hashes and words are made from the text, and the number of chunks from its vectors.
+    ('memory', 'packet_store', '{packet_id}', '{content_hash,identity_hash,words,chunk_count}', 't.part_of is null', null,
+      null, null, null, null),
+    ('section', 'packet_store', '{packet_id}', '{content_hash,identity_hash,words,chunk_count}', 't.part_of is not null',
+      'part_of', null, null, null, null),
+    ('version', 'packet_versions', '{packet_id,version_id}', '{}', 'true', 'packet_id', null, null, null, null),
+    ('signals', 'memory_signals', '{packet_id}', '{}', 'true', 'packet_id', null, null, null, null),
+    ('feedback', 'memory_feedback', '{access_id}', '{xid}', 'true', 'packet_id', null, null, null, null),
+    ('event', 'agent_memory_events', '{event_id}', '{}', 'true', 'packet_id', null, null, null, null),
+    ('reasoning_trace', 'reasoning_traces', '{trace_id}', '{}', 'true', 'packet_id', null, null, null, null),
+    ('alias', 'entity_aliases', '{alias_id}', '{}', 'true', 'source_packet', null, null, null, null),
+    -- A fact may name one that comes later as its successor, so successions are lines of their own.
+    ('fact', 'knowledge_facts', '{fact_id}', '{audience_id,superseded_by}', 'true', 'source_packet',
+      'evidence', 'fact_evidence', '{fact_id,fact_id,evidence_id}',
+      'exists (select from public.packet_store p where p.packet_id = c.packet_id and p.created_at <= $as_of)'),
+    ('succession', 'knowledge_facts', '{fact_id}', null, 't.superseded_by is not null', 'source_packet', null, null, null, null),
+    ('relationship', 'entity_relationships', '{relationship_id}', '{}', 'true', 'source_packet',
+      'evidence', 'relationship_evidence', '{relationship_id,relationship_id,evidence_id}',
+      'exists (select from public.packet_store p where p.packet_id = c.packet_id and p.created_at <= $as_of)'),
+    -- Runs of background jobs are those of one place.
+    ('task', 'tasks', '{id}', '{job_id}', 't.caller is not null', null, null, null, null, null),
+    ('reflection', 'reflection_store', '{reflection_id}', '{}', 'true', 'source_packet', null, null, null, null),
+    ('task_reflection', 'task_reflections', '{task_reflection_id}', '{}', 'true', 'source_packet',
+      'lessons', 'task_reflection_lessons', '{task_reflection_id,task_reflection_id,reflection_id}',
+      'exists (select from public.reflection_store r where r.reflection_id = c.reflection_id)'),
+    ('summary', 'memory_summaries', '{summary_id}', '{}', 'true', 'source_packet',
+      'sources', 'memory_summary_sources', '{summary_packet,source_packet,packet_id}',
+      'exists (select from public.packet_store p where p.packet_id = c.packet_id and p.created_at <= $as_of)'),
+    -- Their ids stay behind, because a job may have made them already when they arrive.
+    ('context', 'memory_contexts', '{packet_id}', '{context_id,created_at}', 'true', 'packet_id', null, null, null, null),
+    ('vector', 'memory_embeddings', '{packet_id,embedding_type,model,chunk_index}',
+      '{embedding_id,compared_vector,context_id,created_at}', 'true', 'packet_id', null, null, null, null)
+  ) as k (kind, target, key, left_out, condition, source, parts, parts_table, parts_key, parts_condition);
+end;
+comment on function transfer.kinds is 'The kinds of lines, in the order of the file.';
+
+create function transfer.kind_named(kind text) returns transfer.kind
+language plpgsql immutable parallel safe set search_path = '' as $$
+declare
+  found_one transfer.kind;
+begin
+  select k.* into found_one from transfer.kinds() k where k.kind = kind_named.kind;
+  if not found then
+    perform identity.raise_error('L9VAL', 'kind: no kind of lines has this name');
+  end if;
+  return found_one;
+end $$;
+comment on function transfer.kind_named is 'The kind of lines with this name. Raises L9VAL for an unknown one.';
+
+create function transfer.columns_of(kind transfer.kind) returns text[] language sql stable parallel safe set search_path = ''
+return case when (kind).kind = 'succession' then '{fact_id,superseded_by}' else array(
+  select a.attname::text from pg_catalog.pg_attribute a
+  where a.attrelid = ('public.' || (kind).target)::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+    and a.attname <> 'tenant_id' and a.attname::text <> all ((kind).left_out)
+  order by a.attnum) end;
+comment on function transfer.columns_of is 'The columns that lines of this kind hold.';
+
+create function transfer.part_columns_of(kind transfer.kind) returns text[] language sql stable parallel safe set search_path = ''
+return array(
+  select a.attname::text from pg_catalog.pg_attribute a
+  where a.attrelid = ('public.' || (kind).parts_table)::regclass and a.attnum > 0 and not a.attisdropped
+    and a.attgenerated = '' and a.attname <> 'tenant_id'
+  order by a.attnum);
+comment on function transfer.part_columns_of is 'The columns of the rows that lines of this kind hold under a key of their own.';
+grant execute on function transfer.kinds, transfer.kind_named, transfer.columns_of, transfer.part_columns_of
+  to l9_agent, l9_admin;
+--! EndIncluded 340-transfer/010-kinds.sql
+--! Included 340-transfer/020-lines-of.sql
+-- The statements that read rows as lines. export_memories() reads pages with them, and import_memories() compares what is stored
+-- with what it was given.
+
+create function transfer.object_of(alias text, columns text[]) returns text
+language sql immutable parallel safe set search_path = ''
+return '(select pg_catalog.to_jsonb(r) from (select ' || (
+  select string_agg(pg_catalog.format('%s.%I', alias, c.name), ', ' order by c.place)
+  from unnest(columns) with ordinality as c (name, place)) || ') as r)';
+comment on function transfer.object_of is 'SQL for the JSON of a row with these columns alone.';
+
+-- What is saved while an export runs belongs to the next one, so that nothing in the file refers to what is not in it.
+create function transfer.source_of(kind transfer.kind, as_of timestamptz) returns text
+language sql immutable parallel safe set search_path = ''
+return case when (kind).source is null then 'true' else format(
+  'exists (select from public.packet_store p where p.packet_id = t.%I and p.created_at <= %L::timestamptz)', (kind).source, as_of)
+  || case (kind).kind
+    when 'succession' then ' and exists (select from public.knowledge_facts f where f.fact_id = t.superseded_by)'
+    when 'context' then format(
+      ' and exists (select from public.packet_store p
+        where p.packet_id = t.predecessor_id and p.created_at <= %L::timestamptz)', as_of)
+    -- A model that is not in use here is of no use.
+    when 'vector' then ' and exists (select from public.embedding_models m where m.model = t.model)
+      and (t.embedding_type <> ''context'' or exists (select from public.memory_contexts c where c.packet_id = t.packet_id))'
+    else '' end end;
+comment on function transfer.source_of is 'SQL for: the memory on which row t rests was saved by this time, and the caller '
+  'reads it.';
+
+create function transfer.condition_of(kind transfer.kind, as_of timestamptz) returns text
+language sql immutable parallel safe set search_path = ''
+return format('%s and %s', (kind).condition, transfer.source_of(kind, as_of)) || case
+  when (kind).target = 'packet_store' then format(' and t.created_at <= %L::timestamptz', as_of) else '' end;
+comment on function transfer.condition_of is 'SQL for which rows of table t an export at this time holds.';
+
+create function transfer.parts_condition_of(kind transfer.kind, as_of timestamptz) returns text
+language sql immutable parallel safe set search_path = ''
+return pg_catalog.replace((kind).parts_condition, '$as_of', format('%L::timestamptz', as_of));
+comment on function transfer.parts_condition_of is 'SQL for which parts c of a row an export at this time holds.';
+
+create function transfer.row_of(kind transfer.kind, as_of timestamptz) returns text
+language sql stable parallel safe set search_path = ''
+return transfer.object_of('t', transfer.columns_of(kind)) || case when (kind).parts is null then '' else format(
+  ' || jsonb_build_object(%L, coalesce((select jsonb_agg(%s order by c.%I) from public.%I c where c.%I = t.%I and %s), ''[]''))',
+  (kind).parts, transfer.object_of('c', transfer.part_columns_of(kind)), (kind).parts_key[3], (kind).parts_table,
+  (kind).parts_key[1], (kind).parts_key[2], transfer.parts_condition_of(kind, as_of)) end;
+comment on function transfer.row_of is 'SQL for the JSON of row t of this kind, as a line of an export at this time holds it.';
+
+-- Texts are ordered by their bytes, so that two databases with different collations give the same file.
+create function transfer.key_of(kind transfer.kind) returns text[] language sql stable parallel safe set search_path = ''
+return array(
+  select format('t.%I%s', k.name, case when a.atttypid = 'text'::regtype then ' collate "C"' else '' end)
+  from unnest((kind).key) with ordinality as k (name, place)
+  join pg_catalog.pg_attribute a on a.attrelid = ('public.' || (kind).target)::regclass and a.attname = k.name
+  order by k.place);
+comment on function transfer.key_of is 'SQL for the columns that order the rows of this kind.';
+
+-- The values stand in the statement as they are, so that the index of the key begins at the right place.
+create function transfer.after(kind transfer.kind, cursor jsonb) returns text language plpgsql stable set search_path = '' as $$
+declare
+  written text[];
+begin
+  if cursor is null then
+    return '';
+  end if;
+  select array_agg(format('%L::%s', cursor ->> k.place::integer - 1, format_type(a.atttypid, null)) order by k.place) into written
+  from unnest((kind).key) with ordinality as k (name, place)
+  join pg_catalog.pg_attribute a on a.attrelid = ('public.' || (kind).target)::regclass and a.attname = k.name
+  where pg_input_is_valid(cursor ->> k.place::integer - 1, format_type(a.atttypid, null));
+  if cardinality(written) is distinct from cardinality((kind).key) then
+    perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page');
+  end if;
+  return format('and (%s) > (%s)', array_to_string(transfer.key_of(kind), ', '), array_to_string(written, ', '));
+end $$;
+comment on function transfer.after is 'SQL for: the row comes after the one that this cursor names. Raises L9VAL for no cursor.';
+grant execute on function transfer.object_of, transfer.source_of, transfer.condition_of, transfer.parts_condition_of,
+  transfer.row_of, transfer.key_of, transfer.after to l9_agent, l9_admin;
+--! EndIncluded 340-transfer/020-lines-of.sql
+--! Included 340-transfer/030-export-memories.sql
+-- Reads what a caller may read as JSON lines, page by page, and audits each page. l9-memory export calls export_memories() over
+-- GraphQL, first without a kind.
+
+create function transfer.audit_export(kind text, lines bigint) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  this transfer.kind;
+begin
+  perform identity.require_identity();
+  select k.* into this from transfer.kinds() k where k.kind = audit_export.kind;
+  perform audit.write_audit('EXPORT', coalesce(this.target, 'packet_store'),
+    details => jsonb_strip_nulls(jsonb_build_object('kind', this.kind, 'rows', lines)));
+end $$;
+comment on function transfer.audit_export is 'Audits an export by the caller. Definer: writes audit_log, about the caller alone.';
+
+create function transfer.is_readable(kind transfer.kind) returns boolean language sql stable parallel safe set search_path = ''
+return has_table_privilege('public.' || (kind).target, 'select')
+  and ((kind).parts_table is null or has_table_privilege('public.' || (kind).parts_table, 'select'));
+comment on function transfer.is_readable is 'True if the role of the caller may read rows of this kind at all.';
+
+create function transfer.version() returns integer language sql immutable parallel safe return 1;
+comment on function transfer.version is 'The version of the format of exports.';
+
+create function transfer.header(as_of timestamptz) returns jsonb language plpgsql stable set search_path = '' as $$
+declare
+  kind transfer.kind;
+  counts jsonb := '[]';
+  counted bigint;
+begin
+  for kind in select k.* from transfer.kinds() k where transfer.is_readable(k) order by k.place loop
+    execute format('select count(*) from public.%I t where %s', kind.target, transfer.condition_of(kind, as_of)) into counted;
+    counts := counts || jsonb_strip_nulls(jsonb_build_object('kind', kind.kind, 'lines', counted, 'option', kind.option));
+  end loop;
+  return jsonb_build_object('format', 'l9-memory', 'version', transfer.version(), 'tenant_id', identity.current_tenant_id(),
+    'counts', counts);
+end $$;
+comment on function transfer.header is 'The first line of an export: its format and version, the tenant, and what the caller '
+  'reads of '
+  'each kind.';
+
+-- The rows are fetched one after the other, so that a page ends before it grows too large for an answer.
+create function public.export_memories(
+  kind text default null, as_of timestamptz default null, after jsonb default null, page_size integer default 1000) returns jsonb
+language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres'
+set bytea_output = 'hex' set extra_float_digits = 1 as $$
+declare
+  until constant timestamptz := least(coalesce(export_memories.as_of, statement_timestamp()), statement_timestamp());
+  this transfer.kind;
+  line text;
+  key jsonb;
+  lines text[] := '{}';
+  bytes bigint := 0;
+  last jsonb;
+begin
+  perform identity.require_identity();
+  if export_memories.kind is null then
+    perform transfer.audit_export(null, 0);
+    return jsonb_build_object('header', transfer.header(until), 'as_of', until);
+  end if;
+  this := transfer.kind_named(export_memories.kind);
+  if page_size is null or page_size not between 1 and 5000 then
+    perform identity.raise_error('L9VAL', 'page_size: from 1 to 5000');
+  elsif not transfer.is_readable(this) then
+    perform identity.raise_error('L9SCP', 'kind: only administrators export this');
+  elsif after is not null and (jsonb_typeof(after) <> 'array' or jsonb_array_length(after) <> cardinality(this.key)) then
+    perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page');
+  end if;
+  for line, key in execute format(
+    'select jsonb_build_object(%L, %s)::text as line, jsonb_build_array(%s) as key
+      from public.%I t where %s %s order by %s limit %s',
+    this.kind, transfer.row_of(this, until), array_to_string(transfer.key_of(this), ', '), this.target,
+    transfer.condition_of(this, until), transfer.after(this, export_memories.after),
+    array_to_string(transfer.key_of(this), ', '), page_size + 1)
+  loop
+    if cardinality(lines) = page_size or bytes > 4000000 then
+      perform transfer.audit_export(this.kind, cardinality(lines));
+      return jsonb_build_object('lines', array_to_string(lines, E'\n'), 'count', cardinality(lines), 'cursor', last);
+    end if;
+    lines := lines || line;
+    bytes := bytes + octet_length(line);
+    last := key;
+  end loop;
+  perform transfer.audit_export(this.kind, cardinality(lines));
+  return jsonb_build_object('lines', array_to_string(lines, E'\n'), 'count', cardinality(lines), 'cursor', null);
+end $$;
+comment on function public.export_memories is 'A page of what the caller may read, as JSON lines: lines, their count, and cursor '
+  '(after of the next page; null: this was the last). Without a kind: header, which lists the kinds in their order and gives '
+  'as_of. '
+  'page_size is 1 to 5000. Each page is audited. Errors: L9VAL, L9SCP, L9AUT.';
+grant execute on function transfer.audit_export, transfer.is_readable, transfer.version, transfer.header to l9_agent, l9_admin;
+
+grant execute on function public.export_memories to l9_agent, l9_admin;
+--! EndIncluded 340-transfer/030-export-memories.sql
+--! Included 340-transfer/040-store-rows.sql
+-- Writes the rows of an import, for import_memories() alone: as l9_owner, without the triggers that stamp a writer or derive
+-- rows.
+
+create table transfer.imports_under_way (importing_tenant uuid primary key);
+call identity.describe('transfer.imports_under_way', 'Imports under way: the row of a tenant is there only within the statement
+    that imports, and lets it insert memories.
+  importing_tenant: The tenant.');
+call identity.keep_private('transfer.imports_under_way', functions => 'Only the import writes it, and policies read it.');
+
+create function transfer.is_importing() returns boolean language sql stable parallel safe set search_path = ''
+return exists (select from transfer.imports_under_way i where i.importing_tenant = identity.current_tenant_id());
+comment on function transfer.is_importing is 'True while store_rows() runs for the caller''s tenant. No caller can make it true.';
+
+do $$
+declare
+  target text;
+begin
+  foreach target in array array['packet_store', 'memory_feedback'] loop
+    execute format('create policy definer_imports on public.%I for insert to l9_owner
+      with check (tenant_id = (select identity.current_tenant_id()) and (select transfer.is_importing()))', target);
+    execute format('comment on policy definer_imports on public.%I is %L', target,
+      'An import writes rows of the tenant of the administrator who calls it.');
+  end loop;
+end $$;
+
+create function transfer.require_importer() returns administration.administrator
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  if (identity.require_admin()).role <> 'l9_admin' then
+    perform identity.raise_error('L9SCP', 'only an administrator of the tenant can import');
+  end if;
+  return administration.require_unlimited(null);
+end $$;
+comment on function transfer.require_importer is 'The caller, an administrator with every right in its tenant; else raises L9AUT '
+  'or L9SCP. Definer: callers can''t execute what it asks.';
+
+create function transfer.skipped_triggers(target text) returns text language sql stable set search_path = ''
+return (
+  select string_agg('%1$s trigger ' || quote_ident(t.tgname), ', ') from pg_catalog.pg_trigger t
+  where t.tgrelid = ('public.' || target)::regclass and not t.tgisinternal
+    -- Triggers of inserts and updates.
+    and t.tgtype & 20 <> 0 and t.tgenabled <> 'A' and t.tgname !~ '^_500_audit'
+    -- Limits and hashes, the guard of secrets, words, values of fields, citations and the queue of embeddings.
+    and t.tgname <> all (array['_100_normalise', '_310_audience', '_370_guard_secrets', '_380_words', '_610_index_fields',
+      '_640_cite_insert', '_900_enqueue_embedding']::name[]));
+comment on function transfer.skipped_triggers is 'The triggers that stamp who writes, check what this writer may do, or derive '
+  'rows, '
+  'as actions of an alter table.';
+
+create function transfer.switch_triggers(kind transfer.kind, action text) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  target text;
+begin
+  if kind.is_setting then
+    return;
+  end if;
+  foreach target in array array_remove(array[kind.target, kind.parts_table], null) loop
+    if transfer.skipped_triggers(target) is not null then
+      execute format('alter table public.%I ', target) || format(transfer.skipped_triggers(target), action);
+    end if;
+  end loop;
+end $$;
+comment on function transfer.switch_triggers is 'Disables or enables the skipped triggers of the tables of a kind, until this '
+  'transaction ends; other writers wait meanwhile.';
+
+-- The columns that stay behind are set here. A setting that a new tenant has already is changed.
+create function transfer.insert_rows(target text, columns text[], is_setting boolean, rows jsonb) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  names constant text := (select string_agg(quote_ident(c.name), ', ') from unnest(columns) as c (name));
+  expressions constant text := (select string_agg('n.' || quote_ident(c.name), ', ') from unnest(columns) as c (name));
+  others constant text[] := case target
+    when 'packet_store' then array['identity_hash', 'packets.identity_hash(n.packet_type, identity.current_tenant_id(),
+      n.envelope, n.packet_id, case when n.has_own_identity then n.metadata ->> ''creator'' end)']
+    when 'memory_embeddings' then array['context_id', 'case when n.embedding_type = ''context'' then
+      (select c.context_id from public.memory_contexts c where c.packet_id = n.packet_id) end']
+    when 'memory_feedback' then array['xid', 'pg_current_xact_id()'] end;
+begin
+  execute format('insert into public.%I as t (tenant_id, %s%s) select identity.current_tenant_id(), %s%s
+      from jsonb_populate_recordset(null::public.%1$I, $1) as n',
+    target, names, ', ' || others[1], expressions, ', ' || others[2])
+    || case when is_setting then format(' on conflict on constraint %I do update set (%s) = row (%s)
+      where t.tenant_id = identity.current_tenant_id()', target || '_pkey', names,
+      (select string_agg('excluded.' || quote_ident(c.name), ', ') from unnest(columns) as c (name))) else '' end
+  using rows;
+end $$;
+comment on function transfer.insert_rows is 'Inserts rows of JSON, with these columns, as rows of the caller''s tenant.';
+
+-- An administrator grants no more to an actor than it may grant by register_actor().
+create function transfer.check_actors(admin administration.administrator, rows jsonb) returns void
+language plpgsql stable set search_path = '' as $$
+declare
+  actor public.actors;
+begin
+  for actor in
+    select n.* from jsonb_populate_recordset(null::public.actors, rows) as n
+    union all
+    select a.* from public.actors a
+    join jsonb_populate_recordset(null::public.actors, rows) as n on n.caller = a.caller
+    where a.tenant_id = admin.target_tenant_id
+  loop
+    if actor.caller = admin.caller then
+      perform identity.raise_error('L9SCP', 'caller: this is your own actor; only another administrator can change it');
+    end if;
+    perform administration.check_grantable(
+      admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  end loop;
+end $$;
+comment on function transfer.check_actors is 'Raises L9SCP for an actor that the administrator could not register or change.';
+
+-- A derived row is read by who may read its memory, so a file can't bring it before others.
+create function transfer.check_audience(target text, source text, rows jsonb) returns void
+language plpgsql stable set search_path = '' as $$
+declare
+  is_elsewhere boolean;
+begin
+  execute format(
+    'select exists (select from jsonb_populate_recordset(null::public.%I, $1) as n
+      where not exists (select from public.packet_store p where p.packet_id = n.%I and p.tenant_id = identity.current_tenant_id()
+        and p.org_id is not distinct from n.org_id and p.user_id is not distinct from n.user_id%s))',
+    target, source, case when target <> 'packet_versions' then
+      ' and p.scope = n.scope and p.project_id is not distinct from n.project_id' else '' end)
+  into is_elsewhere using rows;
+  if is_elsewhere then
+    perform identity.raise_error('L9VAL', format('%s: must be a memory of the same owner, scope and project', source));
+  end if;
+end $$;
+comment on function transfer.check_audience is 'Raises L9VAL for a row that belongs to others than the memory on which it rests.';
+
+create function transfer.has_any(kind transfer.kind, rows jsonb) returns boolean
+language plpgsql stable set search_path = '' as $$
+declare
+  found_one boolean;
+begin
+  execute format('select exists (select from public.%I t join jsonb_populate_recordset(null::public.%1$I, $1) as n on %s
+      where t.tenant_id = identity.current_tenant_id())', kind.target,
+    (select string_agg(case k.name when 'tenant_id' then 'true' else format('t.%I = n.%1$I', k.name) end, ' and ')
+      from unnest(kind.key) as k (name)))
+  into found_one using rows;
+  return found_one;
+end $$;
+comment on function transfer.has_any is 'True if the tenant has one of these rows, whatever else it says.';
+
+create function transfer.check_rows(kind transfer.kind, admin administration.administrator, rows jsonb) returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  if kind.kind = 'actor' then
+    perform transfer.check_actors(admin, rows);
+  elsif kind.target = 'packet_store' and exists (
+    select from public.memory_tombstones d
+    join jsonb_populate_recordset(null::public.packet_store, rows) as n using (packet_id)) then
+    perform identity.raise_error('L9VAL', 'packet_id: this memory was erased here');
+  elsif exists (
+    select from jsonb_array_elements(rows) as r (n), jsonb_to_record(r.n) as k (created_at timestamptz, updated_at timestamptz)
+    where greatest(k.created_at, k.updated_at) > now() + packets.max_time_ahead()) then
+    perform identity.raise_error('L9VAL', 'created_at: lies in the future');
+  end if;
+  if kind.is_setting and exists (select from public.packet_store p where p.tenant_id = admin.target_tenant_id) then
+    if transfer.has_any(kind, rows) then
+      perform identity.raise_error('L9VAL',
+        format('%s: differs from what is here, and there are memories here already', kind.kind));
+    end if;
+  elsif kind.source is not null and 'org_id' = any (transfer.columns_of(kind)) and kind.target <> 'memory_feedback' then
+    perform transfer.check_audience(kind.target, kind.source, rows);
+  end if;
+  if kind.parts_table like '%evidence' then
+    perform transfer.check_audience(kind.parts_table, 'packet_id',
+      (select jsonb_agg(e) from jsonb_array_elements(rows) as r (n), jsonb_array_elements(r.n -> kind.parts) as e));
+  end if;
+end $$;
+comment on function transfer.check_rows is 'Raises L9VAL or L9SCP for rows that the administrator may not bring here.';
+
+-- Columns are named one by one, so that those which stay behind are set by triggers and defaults, or right here.
+create function transfer.write_rows(kind transfer.kind, rows jsonb) returns void
+language plpgsql volatile set search_path = '' as $$
+begin
+  if kind.kind = 'succession' then
+    update public.knowledge_facts f set superseded_by = n.superseded_by
+    from jsonb_populate_recordset(null::public.knowledge_facts, rows) as n
+    where f.fact_id = n.fact_id and f.tenant_id = identity.current_tenant_id() and f.superseded_by is null;
+    return;
+  end if;
+  -- A fact and its evidence name each other.
+  set constraints all deferred;
+  -- A later version may have columns that the file does not know: they take their defaults.
+  perform transfer.insert_rows(kind.target,
+    array(select c.name from unnest(transfer.columns_of(kind)) as c (name) where rows -> 0 ? c.name), kind.is_setting, rows);
+  if kind.parts is not null then
+    perform transfer.insert_rows(kind.parts_table,
+      array(select c.name from unnest(transfer.part_columns_of(kind)) as c (name) where p.parts -> 0 ? c.name), false, p.parts)
+    from (
+      select jsonb_agg(e) as parts
+      from jsonb_array_elements(rows) as r (n), jsonb_array_elements(r.n -> kind.parts) as e) p
+    where p.parts is not null;
+  end if;
+  if kind.kind = 'vector' then
+    -- A long text stays in the queue, whose job counts its chunks.
+    delete from embeddings.pending_embeddings q
+    using jsonb_populate_recordset(null::public.memory_embeddings, rows) as n, public.packet_store p
+    where q.packet_id = n.packet_id and q.model = n.model and p.packet_id = n.packet_id
+      and octet_length(p.envelope ->> 'content') <= 1000;
+  end if;
+  set constraints all immediate;
+end $$;
+comment on function transfer.write_rows is 'Inserts rows of a kind with their parts.';
+
+create function transfer.store_rows(kind text, rows jsonb) returns void
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s' as $$
+declare
+  admin constant administration.administrator := transfer.require_importer();
+  this constant transfer.kind := transfer.kind_named(store_rows.kind);
+begin
+  perform transfer.check_rows(this, admin, rows);
+  insert into transfer.imports_under_way (importing_tenant) values (admin.target_tenant_id);
+  perform transfer.switch_triggers(this, 'disable');
+  perform transfer.write_rows(this, rows);
+  perform transfer.switch_triggers(this, 'enable');
+  delete from transfer.imports_under_way i where i.importing_tenant = admin.target_tenant_id;
+  perform audit.write_audit('IMPORT', this.target,
+    details => jsonb_build_object('kind', this.kind, 'rows', jsonb_array_length(rows)));
+end $$;
+comment on function transfer.store_rows is 'Writes rows of a kind as they are, in the tenant of the administrator who calls, and '
+  'audits them as an import. Definer: nobody else may write ids, times and writers.';
+grant execute on function transfer.require_importer, transfer.store_rows to l9_admin;
+--! EndIncluded 340-transfer/040-store-rows.sql
+--! Included 340-transfer/050-import-memories.sql
+-- Takes lines of an export back. l9-memory import calls import_memories() over GraphQL, with the lines of one kind at a time.
+
+create function transfer.raise_in_line(line integer, kind text, state text, message text, rule text, "column" text, detail text)
+returns void
+language plpgsql stable set search_path = '' as $$
+begin
+  -- Messages of PostgreSQL quote values, which may be contents.
+  raise exception using
+    errcode = case when state ~ '^L9' then state else 'L9VAL' end,
+    message = format('line %s: ', line) || case
+      when state ~ '^L9' then message
+      when state ~ '^23505' then format('%s: another row has the same identity (%s)', kind, rule)
+      when state ~ '^23' and rule <> '' then format('%s: breaks the rule %s', kind, rule)
+      else format('%s: has a value that does not fit its column', kind) end,
+    column = "column",
+    detail = case when state ~ '^L9' then detail else '' end;
+end $$;
+comment on function transfer.raise_in_line is 'Raises an error of a row as one about its line, without values.';
+
+create function transfer.check_header(line text, number integer) returns void
+language plpgsql stable set search_path = '' as $$
+declare
+  header constant jsonb := case when pg_input_is_valid(line, 'jsonb') then line::jsonb end;
+begin
+  if header ->> 'format' is distinct from 'l9-memory' then
+    perform identity.raise_error('L9VAL', format('line %s: format: must be l9-memory', number), 'format');
+  elsif header -> 'version' is distinct from to_jsonb(transfer.version()) then
+    perform identity.raise_error('L9VAL',
+      format('line %s: version: this database reads version %s of the format', number, transfer.version()), 'version');
+  elsif header ? 'tenant_id' and header ->> 'tenant_id' is distinct from identity.current_tenant_id()::text then
+    perform identity.raise_error('L9SCP', format('line %s: tenant_id: another tenant exported this', number), 'tenant_id');
+  end if;
+end $$;
+comment on function transfer.check_header is 'Raises L9VAL for a header of another format or version, and L9SCP for that of '
+  'another tenant.';
+
+-- A key that is no column is refused rather than dropped: it may be of a later version, or misspelt.
+create function transfer.check_line(line text, number integer) returns jsonb
+language plpgsql stable set search_path = '' as $$
+declare
+  read jsonb;
+  this transfer.kind;
+  given jsonb;
+  unknown text;
+begin
+  if not pg_input_is_valid(line, 'jsonb') then
+    perform identity.raise_error('L9VAL', format('line %s: is no JSON that can be stored', number), 'lines');
+  end if;
+  read := line::jsonb;
+  if jsonb_typeof(read) <> 'object' or (select count(*) from jsonb_object_keys(read)) <> 1 then
+    perform identity.raise_error('L9VAL', format('line %s: must be an object with one key, its kind', number), 'lines');
+  end if;
+  select k.* into this from transfer.kinds() k where read ? k.kind;
+  given := read -> this.kind;
+  if this.kind is null or jsonb_typeof(given) <> 'object' then
+    perform identity.raise_error('L9VAL', format('line %s: must hold a row of a known kind', number), 'lines');
+  elsif given ? 'tenant_id' and given ->> 'tenant_id' is distinct from identity.current_tenant_id()::text then
+    perform identity.raise_error('L9SCP', format('line %s: %s.tenant_id: not your tenant', number, this.kind), 'tenant_id');
+  end if;
+  select g.key into unknown from jsonb_object_keys(given) as g (key)
+  where g.key <> all (transfer.columns_of(this)) and g.key is distinct from this.parts and g.key <> 'tenant_id' limit 1;
+  if found then
+    perform identity.raise_error('L9VAL', format('line %s: %s: has a key that is no column of it', number, this.kind), 'lines');
+  elsif not given ?& array_remove(this.key, 'tenant_id')
+    or this.parts is not null and jsonb_typeof(given -> this.parts) is distinct from 'array' then
+    perform identity.raise_error('L9VAL', format('line %s: %s: lacks %s', number, this.kind,
+      array_to_string(array_remove(this.key, 'tenant_id') || this.parts, ', ')), 'lines');
+  end if;
+  return jsonb_build_object(this.kind, given - 'tenant_id');
+end $$;
+comment on function transfer.check_line is 'A line as JSON. Raises L9VAL, with the number of the line, if it is no row of a '
+  'kind, and '
+  'L9SCP if it names another tenant.';
+
+-- What rests on a memory that has expired, or was erased or left out before, goes with it.
+create function transfer.left_out(kind transfer.kind, rows jsonb[]) returns boolean[]
+language plpgsql stable set search_path = '' as $$
+declare
+  answer boolean[];
+begin
+  execute format('select array_agg(not (%s)%s order by g.place)
+      from unnest($1) with ordinality as g (given, place), jsonb_populate_record(null::public.%I, g.given) as t',
+    transfer.source_of(kind, 'infinity'),
+    case when kind.target = 'packet_store' then ' or coalesce(t.ttl <= now(), false)
+      or exists (select from public.memory_tombstones d where d.packet_id = t.packet_id)' else '' end,
+    kind.target)
+  into answer using rows;
+  return answer;
+end $$;
+comment on function transfer.left_out is 'Which rows have no place here: expired and erased memories, and what rests on them.';
+
+create function transfer.with_known_parts(kind transfer.kind, rows jsonb[]) returns jsonb[]
+language plpgsql stable set search_path = '' as $$
+declare
+  answer jsonb[];
+begin
+  if kind.parts is null then
+    return rows;
+  end if;
+  execute format('select array_agg(g.given || jsonb_build_object(%L, (select coalesce(jsonb_agg(e.part order by e.place), ''[]'')
+      from jsonb_array_elements(g.given -> %1$L) with ordinality as e (part, place),
+        jsonb_populate_record(null::public.%I, e.part) as c where %s)) order by g.place)
+    from unnest($1) with ordinality as g (given, place)',
+    kind.parts, kind.parts_table, transfer.parts_condition_of(kind, 'infinity'))
+  into answer using rows;
+  return answer;
+end $$;
+comment on function transfer.with_known_parts is 'Rows without the parts that have no place here.';
+
+create function transfer.stored(kind transfer.kind, rows jsonb[]) returns jsonb[]
+language plpgsql stable set search_path = '' as $$
+declare
+  answer jsonb[];
+begin
+  execute format('select array_agg((select %s from public.%I t where %s and t.tenant_id = (select identity.current_tenant_id()))
+        order by g.place)
+      from unnest($1) with ordinality as g (given, place), jsonb_populate_record(null::public.%2$I, g.given) as n',
+    transfer.row_of(kind, 'infinity'), kind.target,
+    (select string_agg(case k.name when 'tenant_id' then 'true' else format('t.%I = n.%1$I', k.name) end, ' and ')
+      from unnest(kind.key) as k (name)))
+  into answer using rows;
+  return answer;
+end $$;
+comment on function transfer.stored is 'The stored rows with the keys of these rows, in their order, as lines hold them.';
+
+create function transfer.differing(given jsonb, stored jsonb) returns text
+language sql immutable parallel safe set search_path = ''
+return (
+  select g.key from pg_catalog.jsonb_each(given) as g
+  where g.value is distinct from stored -> g.key order by g.key limit 1);
+comment on function transfer.differing is 'The first column in which a stored row differs from the given one; null if none does.';
+
+-- Compares with what is stored twice: before, to skip what is there, and afterwards, because triggers may change a row.
+create function transfer.take_rows(kind transfer.kind, numbers integer[], rows jsonb[]) returns jsonb
+language plpgsql volatile set search_path = '' as $$
+declare
+  out_of_place constant boolean[] := transfer.left_out(kind, rows);
+  given constant jsonb[] := transfer.with_known_parts(kind, rows);
+  before constant jsonb[] := transfer.stored(kind, given);
+  afterwards jsonb[];
+  fresh jsonb := '[]';
+  place integer;
+  is_new boolean[];
+  problem text;
+begin
+  for place in 1..cardinality(given) loop
+    is_new[place] := not out_of_place[place]
+      -- What jobs make and count goes on where it is.
+      and case when kind.option is null and kind.kind <> 'signals'
+        then transfer.differing(given[place] - '{access_count}'::text[], before[place]) is not null
+        else before[place] is null end;
+    if is_new[place] and before[place] is not null and not kind.is_setting
+      and not (kind.kind = 'succession' and before[place] ->> 'superseded_by' is null) then
+      perform identity.raise_error('L9VAL', format('line %s: %s.%s: differs from what is stored under this id', numbers[place],
+        kind.kind, transfer.differing(given[place] - '{access_count}'::text[], before[place])), 'lines');
+    end if;
+  end loop;
+  select coalesce(jsonb_agg(g.given order by g.place), '[]') into fresh
+  from unnest(given) with ordinality as g (given, place) where is_new[g.place];
+  if fresh <> '[]' then
+    perform transfer.store_rows(kind.kind, fresh);
+    afterwards := transfer.stored(kind, given);
+    for place in 1..cardinality(given) loop
+      problem := case when is_new[place] then transfer.differing(given[place], afterwards[place]) end;
+      if problem is not null then
+        perform identity.raise_error('L9VAL',
+          format('line %s: %s.%s: can''t be stored as it stands there', numbers[place], kind.kind, problem), problem);
+      end if;
+    end loop;
+  end if;
+  return jsonb_build_object('stored', jsonb_array_length(fresh),
+    'left_out', (select count(*) from unnest(out_of_place) as o (is_out) where o.is_out),
+    'present', (select count(*) from unnest(is_new, out_of_place) as n (is_new, is_out) where not n.is_new and not n.is_out));
+end $$;
+comment on function transfer.take_rows is 'Stores the rows of a kind that are not there yet, and raises L9VAL for one that is '
+  'there '
+  'with other contents, or that is not stored exactly as given.';
+
+-- A batch that fails is tried again line by line, to tell which one is wrong; nothing of it is kept.
+create function public.import_memories(lines text, first_line integer default 1) returns jsonb
+language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres'
+set bytea_output = 'hex' set extra_float_digits = 1 as $$
+declare
+  given jsonb[];
+  numbers integer[];
+  this transfer.kind;
+  place integer;
+  state text;
+  message text;
+  rule text;
+  field text;
+  detail text;
+begin
+  perform transfer.require_importer();
+  if import_memories.lines ~ '^\{"format":[^\n]*$' then
+    perform transfer.check_header(import_memories.lines, import_memories.first_line);
+    return jsonb_build_object('stored', 0, 'present', 0, 'left_out', 0);
+  end if;
+  select array_agg(transfer.check_line(l.line, (import_memories.first_line + l.place - 1)::integer) order by l.place),
+    array_agg((import_memories.first_line + l.place - 1)::integer order by l.place)
+  into given, numbers
+  from unnest(string_to_array(import_memories.lines, E'\n')) with ordinality as l (line, place)
+  where l.line <> '';
+  if given is null then
+    perform identity.raise_error('L9VAL', 'lines: none is given');
+  elsif cardinality(given) > 5000 then
+    perform identity.raise_error('L9LIM', 'lines: at most 5000 at a time');
+  end if;
+  select k.* into this from transfer.kinds() k where given[1] ? k.kind;
+  if exists (select from unnest(given) as g (line) where not g.line ? this.kind) then
+    perform identity.raise_error('L9VAL', 'lines: must be of one kind');
+  end if;
+  given := array(select g.line -> this.kind from unnest(given) with ordinality as g (line, place) order by g.place);
+  begin
+    return transfer.take_rows(this, numbers, given);
+  exception when others then
+    get stacked diagnostics state = returned_sqlstate, message = message_text, rule = constraint_name, field = column_name,
+      detail = pg_exception_detail;
+    if state !~ '^(22|23|L9)' or message ~ '^line \d+: ' then
+      raise;
+    end if;
+  end;
+  for place in 1..cardinality(given) loop
+    begin
+      perform transfer.take_rows(this, numbers[place:place], given[place:place]);
+    exception when others then
+      get stacked diagnostics state = returned_sqlstate, message = message_text, rule = constraint_name, field = column_name,
+        detail = pg_exception_detail;
+      if state !~ '^(22|23|L9)' or message ~ '^line \d+: ' then
+        raise;
+      end if;
+      perform transfer.raise_in_line(numbers[place], this.kind, state, message, rule, field, detail);
+    end;
+  end loop;
+  perform transfer.raise_in_line(numbers[1], this.kind, state, message, rule, field, detail);
+  return null;
+end $$;
+comment on function public.import_memories is 'Takes lines of an export as they are, first the header, then those of one kind at '
+  'a time: ids, times, creators. Answers with the numbers stored, present and left_out (expired or erased). A row that is there '
+  'with other contents is an error, which names its line, counted from first_line. For an administrator with every right in the '
+  'tenant. Errors: L9VAL, L9SCP, L9SEC, L9LIM, L9AUT.';
+grant execute on function transfer.check_header, transfer.check_line, transfer.left_out, transfer.with_known_parts,
+  transfer.stored, transfer.differing, transfer.take_rows, transfer.raise_in_line to l9_admin;
+
+grant execute on function public.import_memories to l9_admin;
+--! EndIncluded 340-transfer/050-import-memories.sql

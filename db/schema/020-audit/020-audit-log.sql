@@ -22,8 +22,8 @@ create table public.audit_log (
   primary key (audit_id, occurred_at),
   -- One constraint for three columns: PostgreSQL prepares each constraint, and all virtual columns with it, for every statement.
   constraint audit_operation_and_status_known check (
-    operation in ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'ERASE', 'DENIED', 'ARCHIVE',
-      'RETRIEVE', 'APPROVE', 'REJECT', 'MERGE')
+    operation in ('INSERT', 'UPDATE', 'DELETE', 'SEARCH', 'READ', 'STATS', 'CLEANUP', 'EXPORT', 'IMPORT', 'ERASE', 'DENIED',
+      'ARCHIVE', 'RETRIEVE', 'APPROVE', 'REJECT', 'MERGE')
     and status in ('success', 'error') and (status = 'error') = (sqlstate is not null)),
   constraint audit_details_say_who check (
     details ?& array['caller', 'creator', 'source', 'tool_name']
@@ -42,8 +42,9 @@ call identity.describe('public.audit_log', 'What each caller did, and what was r
   occurred_at: When it happened, by the clock of the database.
   xid: Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.
   tenant_id: Tenant of the row that was affected, or of the caller.
-  operation: INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, ARCHIVE, RETRIEVE, APPROVE, REJECT, MERGE, or
-    DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL refused.
+  operation: INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, IMPORT, ERASE, ARCHIVE, RETRIEVE, APPROVE, REJECT,
+    MERGE, or DENIED. DENIED is a call that was refused before its operation was known, that had no identity, or that GraphQL
+    refused.
   table_name: Table that was affected or read.
   row_id: Row that was affected or read, if it was a single one.
   project_id: Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there

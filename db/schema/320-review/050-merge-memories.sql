@@ -115,6 +115,11 @@ begin
         message = format('others: item %s of %s: %s', place, cardinality(ids), message);
     end;
   end loop;
+  -- A summary or what a model extracted goes with the memory that it was made from.
+  if not exists (select from public.packet_store p where p.packet_id = keep) then
+    perform identity.raise_error('L9VAL',
+      'keep: it was made from one of the others, and would be deleted with it; keep that one instead');
+  end if;
   answer.memory := review.take_labels(kept, given, identity.given_text(text));
   return answer;
 end $$;

@@ -116,6 +116,7 @@ export function memoriesCommands(program: Command): void {
     )
     .option('--branch <name>', 'branch of objects without one; default: every branch')
     .option('--kind <kind>', 'kind of objects without one')
+    .option('--any-tenant', 'take what another tenant exported as your own')
     .option('--wait', 'wait until all memories have vectors')
     .action(run(async () => (await import('../commands/import.ts')).importFiles));
 
@@ -133,4 +134,16 @@ export function memoriesCommands(program: Command): void {
     .option('--watch', 'go on and store what changes')
     .option('--prune', 'delete the documents (with these tags) whose file in one of the folders is gone')
     .action(run(async () => (await import('../commands/ingest.ts')).ingest));
+
+  example(
+    asking(
+      program
+        .command('export')
+        .description('write what a caller may read as JSON lines, for `l9-memory import`; as L the whole tenant')
+        .argument('<file>', 'the file; compressed if its name ends in .gz; - for standard output'),
+      'the caller',
+      'L',
+    ).option('--with-vectors', 'also the vectors, which are made again otherwise'),
+    'l9-memory export memories.jsonl.gz',
+  ).action(run(async () => (await import('../commands/export.ts')).exportFile));
 }

@@ -8,6 +8,8 @@ import { camelCase } from '../operations/graphql-types.ts';
 import { isLeftOut, readInput } from '../operations/read-input.ts';
 import { saveInput } from '../operations/save-memory.ts';
 import { checkStorable } from '../operations/storable.ts';
+import { type ImportExportOptions, importExport, toldOf } from './exports/import.ts';
+import { isExport } from './exports/read.ts';
 import { FORMATS, type FormatName, readImport } from './imports/index.ts';
 import { projectFor } from './memories/shared.ts';
 import { type Client, type ClientOptions, connect, reasonOf, told, Unusable } from './support/client.ts';
@@ -25,7 +27,7 @@ interface Placing {
   kind?: string;
 }
 
-export interface ImportOptions extends ClientOptions, Placing {
+export interface ImportOptions extends ClientOptions, Placing, ImportExportOptions {
   from?: string;
   encoding?: string;
   wait?: boolean;
@@ -46,6 +48,8 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
   const tally: Tally = { inserted: 0, skipped: 0, failed: 0, failures: [], notices: [] };
   return told(async () => {
     let stopped: string | null = null;
+    // Files of other formats than that of `l9-memory export`.
+    let foreign = 0;
     const given = {
       ...options,
       // A token may have a project of its own.
@@ -56,11 +60,19 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
     for (const file of files) if (file !== '-') sizeOfFile(file);
     const client = await connect(env, options);
     try {
-      for (const file of files) await importFile(client, file, given, tally);
+      for (const file of files) {
+        if (!given.from && (await isExport(file))) {
+          process.stdout.write(`${toldOf(await importExport(client, file, options))}\n`);
+          continue;
+        }
+        foreign += 1;
+        await importFile(client, file, given, tally);
+      }
     } catch (error) {
       stopped = reasonOf(error);
     }
-    report(tally, stopped);
+    if (foreign > 0) report(tally, stopped);
+    else if (stopped) process.stderr.write(`${stopped}\n`);
     if (!stopped && options.wait) {
       const waiting = await waitForEmbeddings(client, null);
       if (waiting > 0)

@@ -3,7 +3,7 @@ import type { TestGateway } from '../support/gateway.ts';
 type Row = Record<string, unknown>;
 
 /** Runs the SQL of a page as it is written, in one session as in psql, and gives the rows of each statement between act_as() and commit. */
-export const runBlocks = (gateway: TestGateway, page: string): Promise<Row[][]> =>
+export const runBlocks = (gateway: Pick<TestGateway, 'inSuperuserSession'>, page: string): Promise<Row[][]> =>
   gateway.inSuperuserSession(async (session) => {
     const answers: Row[][] = [];
     await session.query('set search_path = public');

@@ -61,6 +61,7 @@ describe('the GraphQL schema', () => {
       'eraseMemory',
       'eraseSubject',
       'exportAudit',
+      'importMemories',
       'reactivateActor',
       'reactivateOrg',
       'reactivateScope',
@@ -94,7 +95,7 @@ describe('the GraphQL schema', () => {
     const types = printed.match(/^(?:type|input|enum|interface|union|scalar) /gm)!;
     expect(printed.split('\n').length).toBeLessThan(8_300);
     expect(types.length).toBeLessThanOrEqual(310);
-    expect(fieldsOf('Query')!.length + fieldsOf('Mutation')!.length).toBeLessThanOrEqual(96);
+    expect(fieldsOf('Query')!.length + fieldsOf('Mutation')!.length).toBeLessThanOrEqual(97);
   });
 
   it('says first where to start', () => {

@@ -11,6 +11,7 @@ export const OPERATIONS = [
   'STATS',
   'CLEANUP',
   'EXPORT',
+  'IMPORT',
   'ERASE',
   'DENIED',
   'ARCHIVE',

@@ -66,6 +66,7 @@ const MUTATION_FUNCTIONS: ReadonlySet<string> = new Set([
   'erase_memory',
   'erase_subject',
   'export_audit',
+  'import_memories',
   'reactivate_actor',
   'reactivate_org',
   'reactivate_scope',

@@ -167,7 +167,7 @@ const hiddenFunctions = [
 
 /** They are volatile because they write their audit rows; for callers they are queries. */
 const volatileQueries =
-  'memory_history memory_days facts_as_of diff_world trace_of due_summaries explain_access preview_find agent_recent_important entity_graph high_confidence_facts recurring_lessons reflection_patterns';
+  'memory_history memory_days facts_as_of diff_world trace_of due_summaries explain_access preview_find agent_recent_important entity_graph high_confidence_facts recurring_lessons reflection_patterns export_memories';
 
 /** By name, each with what is tagged. */
 const all = (names: string | readonly string[], tags: Tags) =>

@@ -2,7 +2,7 @@
 import { twinOf } from './changes.ts';
 import { type Code, type Identity, sourceOf } from './identity.ts';
 import { breaksLock, contentOf, stated } from './kinds.ts';
-import { addRow } from './knowledge.ts';
+import { addRow, goesWith } from './knowledge.ts';
 import {
   type Expected,
   forget,
@@ -182,6 +182,7 @@ export function merge(
   if (!keep || !mayChange(me, keep) || !other || !mayChange(me, other)) codes.push('L9OWN');
   if (keep && other) {
     if (keep.id === other.id || keep.review === 'rejected' || other.review === 'rejected') codes.push('L9VAL');
+    if (goesWith(world, other.id).has(keep.id)) codes.push('L9VAL');
     if (!isForTheSame(keep, other) || (isWithheld(keep) && !isWithheld(other))) codes.push('L9VAL');
     if (!isWithheld(other) && cannotBeWithdrawn(world, other)) codes.push('L9VAL');
     const next: Memory = { ...other, review: 'rejected' };
