@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { packageRoot } from '../base/paths.ts';
 
-const db = join(import.meta.dirname, '..', '..', '..', 'db');
+const db = join(packageRoot, 'db');
 const migrationsFolder = join(db, 'migrations');
 
 /** Creates roles, schemas and extensions. A superuser runs it once for each database. */
