@@ -33,7 +33,7 @@ describe('the store s3', () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'l9-s3-'));
-    server = await startS3(join(folder, 'bucket'), BUCKET);
+    server = await startS3(BUCKET);
     restoreCredentials = server.useCredentials();
     client = new S3Client({ endpoint: server.url, region: 'us-east-1', forcePathStyle: true });
     gateway = await startTestGateway({ embedder: standIn, env: settings() });
