@@ -14,6 +14,11 @@ export const isCompiled = !import.meta.filename.endsWith('.ts');
 export const programPath = (source: string): string =>
   isCompiled ? join(here, `${basename(source, '.ts')}.js`) : join(packageRoot, 'gateway', 'src', source);
 
+/** What a person types here: a clone has scripts of npm for it. */
+export const typed = isCompiled
+  ? { start: 'npx l9-memory start', token: 'npx l9-memory token --caller', psql: 'npx l9-memory psql' }
+  : { start: 'npm start', token: 'npm run token -- --caller', psql: 'npm run psql' };
+
 function rootOf(folder: string): string {
   return existsSync(join(folder, 'package.json')) ? folder : rootOf(dirname(folder));
 }

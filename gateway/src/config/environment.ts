@@ -149,6 +149,7 @@ export const environment = z.object({
   CLEANUP_INTERVAL_SECONDS: z.coerce.number().int().min(0).max(86_400).default(60),
   DRAIN_SECONDS: z.coerce.number().int().min(0).max(3_600).default(0),
   IDLE_SECONDS: z.coerce.number().int().min(0).max(86_400).default(300),
+  LINGER_SECONDS: z.coerce.number().int().min(0).max(86_400).default(600),
   LOG_FORMAT: z.enum(['json', 'pretty']).optional(),
   SLOW_QUERY_MS: z.coerce.number().int().min(-1).max(600_000).default(200),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).optional(),
