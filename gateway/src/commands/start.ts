@@ -69,7 +69,9 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     const gateway = await startGateway(config, logger, {
       signal,
       listening: { http: listening, url },
-      onProgress: (step) => terminal?.doing(step),
+      onProgress: (step) => {
+        if (!signal.aborted) terminal?.doing(step);
+      },
       // Editors use MCP and wait for the start, so the GraphQL schema is built later.
       ...(onDemand ? { onIdle: () => stop('no client is attached'), buildsSchemaOnDemand: true } : {}),
     });
