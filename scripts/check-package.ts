@@ -190,6 +190,11 @@ try {
     npm(['install', '--omit=optional', join(scratch, filename)], folder);
     return within(bytesIn(join(folder, 'node_modules')), LIMITS.installed);
   });
+  // A release lists what the package was made of; npm refuses where the lock file and package.json disagree.
+  await check('npm sbom', () => {
+    const { components } = JSON.parse(npm(['sbom', '--sbom-format=cyclonedx'], root)) as { components: unknown[] };
+    return `${components.length} components`;
+  });
   for (const wanted of NODES) {
     const node = nodeOf(wanted);
     if (node) await use(folder, node);
