@@ -28,7 +28,7 @@ import { mountMcp } from './mcp/http.ts';
 import { openGatewayHealth } from './metrics/gateway-health.ts';
 import type { Metrics } from './metrics/index.ts';
 import { closeStack } from './server/close-stack.ts';
-import { httpServer, type ListenOptions } from './server/http-server.ts';
+import { type HttpServer, httpServer, type ListenOptions } from './server/http-server.ts';
 import { mountIdle } from './server/idle.ts';
 import { openServices, type ServicesOptions } from './server/services.ts';
 import { requireRoomToStart } from './server/template.ts';
@@ -55,11 +55,23 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+export interface Listening {
+  http: HttpServer;
+  url: string;
+}
+
 export interface GatewayOptions extends ServicesOptions, Pick<ListenOptions, 'anyPort'> {
   /** Called when no client has been attached for a while. */
   onIdle?: () => void;
+  /** A server that listens already, and its URL. Without it, another one is made that listens from the start on. */
+  listening?: Listening;
   /** Build the GraphQL schema at the first request, not as soon as the gateway listens. */
   buildsSchemaOnDemand?: boolean;
+}
+
+async function listen(options: ListenOptions): Promise<Listening> {
+  const http = httpServer();
+  return { http, url: await http.listen(options) };
 }
 
 /** The caller holds the lock of the home folder. */
@@ -67,9 +79,12 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
   const closing = closeStack();
   let isStopping = false;
   const { onIdle, anyPort, buildsSchemaOnDemand, signal } = options;
+  let listening = options.listening ?? null;
   try {
     const home = examineHome(config);
     if (!config.databaseUrl) requireRoomToStart(config);
+    listening ??= await listen({ ...config, anyPort });
+    const { http, url } = listening;
     const services = await openServices(config, home, logger, closing, options);
     const warnings = home.isDataGone ? [DATA_GONE] : [];
     for (const warning of warnings) logger.warn({ home: config.home }, warning);
@@ -86,7 +101,6 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
 
     const app = express().disable('x-powered-by').set('trust proxy', config.trustedProxies);
     app.use(logRequests(logger), logRefusals(refusalLog), endJsonWithLineFeed);
-    const http = httpServer(app);
     mountGuard(app, config);
     closing.add(mountIdle(app, { idleMs: config.idleMs, rest, wake: () => database.wake?.() }));
     const isStopped = () => isStopping;
@@ -96,7 +110,9 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       graphqlState: () => graphql.state(),
     });
     mountMetrics(app, metrics, authentication);
-    const attachments = closing.add(mountAttach(app, { authentication, rateLimits, ...(onIdle ? { onIdle } : {}) }));
+    const attachments = closing.add(
+      mountAttach(app, { authentication, rateLimits, graceMs: config.lingerMs, ...(onIdle ? { onIdle } : {}) }),
+    );
     const refuse = createRefuse(refusals, logger, refusalLog);
     mountMcp(app, { execute, refuse, authentication, rateLimits });
     const health = closing.add(
@@ -124,8 +140,9 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     mountErrors(app, logger, denials);
 
     signal?.throwIfAborted();
-    const url = await http.listen({ ...config, anyPort });
+    http.serve(app);
     closing.add(http);
+    listening = null;
     // It takes a third of the start, and MCP does without it, so /ready, which waits for the model, is answered first.
     if (!buildsSchemaOnDemand) void graphql.buildAfter(isEmbedderReady(), http.server);
     if (config.metrics.port !== null) closing.add(await serveMetrics(config.metrics.port, metrics, logger, denials));
@@ -154,6 +171,8 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       },
     };
   } catch (error) {
+    // Nothing can be under way yet.
+    await listening?.http.close().catch(() => {});
     await closing.close().catch(() => {});
     throw error;
   }
@@ -165,7 +184,8 @@ async function serveMetrics(port: number, metrics: Metrics, logger: Logger, deni
   mountGuard(app, { host: LOOPBACK, allowedHosts: [] });
   mountMetrics(app, metrics);
   mountErrors(app, logger, denials);
-  const http = httpServer(app);
+  const http = httpServer();
+  http.serve(app);
   await http.listen({ host: LOOPBACK, port });
   return http;
 }

@@ -3,9 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { SQLSTATE, sqlstateOf } from '../../gateway/src/base/errors.ts';
+import { packageRoot } from '../../gateway/src/base/paths.ts';
 import { LegacyProblem, type Query } from './source.ts';
 
-const folder = join(import.meta.dirname, 'sql');
+const folder = join(packageRoot, 'tools', 'migrate-legacy', 'sql');
 /** The list of old ids stays after an import, because later runs and readers need it. */
 const LIST = '010-legacy-ids.sql';
 const BUSY_FOR_MS = 60_000;

@@ -149,7 +149,9 @@ describe('merge_memories', () => {
       code: 'L9VAL',
       message: expect.stringMatching(/lesson/),
     });
-    const [summary] = await db.sql('C', "select * from public.save_summary('topic', 'the boat', 'In short.', $1)", [[fine]]);
+    const [summary] = await db.sql('C', "select * from public.save_summary('topic', 'the boat', 'In short.', $1)", [
+      [fine],
+    ]);
     await expect(merge(summary.source_packet, [fine])).rejects.toMatchObject({
       code: 'L9VAL',
       message: expect.stringMatching(/^keep: it was made from one of the others/),

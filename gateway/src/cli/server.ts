@@ -48,7 +48,10 @@ export function serverCommands(program: Command): void {
   program
     .command('mcp')
     .description('serve MCP over stdio through the server of this home folder, which is started if none runs')
-    .option('--caller <name>', 'use the key of this caller in credentials.json; default: the key in MCP_API_KEY')
+    .option(
+      '--caller <name>',
+      'use the key of this caller in credentials.json; default: the key in MCP_API_KEY, otherwise C',
+    )
     .option('--tools <sets>', 'list these sets of tools: core (the default), knowledge, archive, review, admin, all')
     .action(async (options) => {
       const { keepCompiledModules } = await import('../home/cache.ts');

@@ -1,5 +1,6 @@
 import { sqlstateOf } from '../base/errors.ts';
 import { createLogger } from '../base/logger.ts';
+import { typed } from '../base/paths.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { withConnection } from '../database/connection.ts';
 import { takeHome } from '../home/examine.ts';
@@ -23,7 +24,7 @@ export async function platformAdmin(env: NodeJS.ProcessEnv, { caller }: { caller
       return 1;
     }
     process.stdout.write(
-      `${caller} is an operator (l9_platform_admin) from now on.\n  token  npm run token -- --caller ${caller}\n`,
+      `${caller} is an operator (l9_platform_admin) from now on.\n  token  ${typed.token} ${caller}\n`,
     );
     return 0;
   } catch (error) {

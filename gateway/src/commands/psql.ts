@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createConnection } from 'node:net';
 import { DEFAULT_TENANT } from '../auth/identity.ts';
+import { typed } from '../base/paths.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { withConnection } from '../database/connection.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
@@ -46,7 +47,7 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[], caller?: stri
   const socket = psqlSocket(config.home);
   if (!config.databaseUrl && !(await answers(socket.path))) {
     process.stderr.write(
-      `no server of ${config.home} is running, and the embedded engine runs in the server: start one with \`npm start\`\n`,
+      `no server of ${config.home} is running, and the embedded engine runs in the server: start one with \`${typed.start}\`\n`,
     );
     return 1;
   }

@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { createLogger } from '../base/logger.ts';
+import { typed } from '../base/paths.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { type Embedder, embeddingConfig } from '../embeddings/index.ts';
 import type { Gateway } from '../gateway.ts';
@@ -8,6 +9,7 @@ import { keepCompiledModules } from '../home/cache.ts';
 import { credentialsPath } from '../home/credentials.ts';
 import { takeHome } from '../home/examine.ts';
 import { type HomeLock, HomeLocked } from '../home/lock.ts';
+import { type HttpServer, httpServer } from '../server/http-server.ts';
 import { STOP_WITHIN_MS, stopSignal } from './support/stop-signal.ts';
 import { openTerminal, type Terminal } from './support/terminal.ts';
 
@@ -40,6 +42,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
   let lock: HomeLock | null = null;
   let terminal: Terminal | null = null;
   let logger: Logger | null = null;
+  let listening: HttpServer | null = null;
   try {
     const config = loadConfig(env);
     drainMs = config.drainMs;
@@ -47,15 +50,30 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     logger = createLogger(config.logLevel, terminal ? terminal.log : 1, config.environment);
     for (const problem of config.misspelt) logger.warn(problem);
     terminal?.doing('starting');
+    // Also while it starts, when it may take seconds until it ends.
+    signal.addEventListener(
+      'abort',
+      () => {
+        logger?.info({ reason: signal.reason }, 'stopping');
+        terminal?.doing('stopping');
+      },
+      { once: true },
+    );
     lock = await takeHome(config);
     keepCompiledModules(config.home);
-    // The rest is loaded after the folder is locked, so that a second process is refused at once.
+    listening = httpServer();
+    const url = await listening.listen({ ...config, anyPort: onDemand });
+    // The rest is loaded after the folder is locked and the port taken, so that a second process is refused at once.
     const { startGateway } = await import('../gateway.ts');
+    signal.throwIfAborted();
     const gateway = await startGateway(config, logger, {
       signal,
-      onProgress: (step) => terminal?.doing(step),
+      listening: { http: listening, url },
+      onProgress: (step) => {
+        if (!signal.aborted) terminal?.doing(step);
+      },
       // Editors use MCP and wait for the start, so the GraphQL schema is built later.
-      ...(onDemand ? { onIdle: () => stop('no client is attached'), anyPort: true, buildsSchemaOnDemand: true } : {}),
+      ...(onDemand ? { onIdle: () => stop('no client is attached'), buildsSchemaOnDemand: true } : {}),
     });
     lock.announce({ url: gateway.url, instance: gateway.id, onDemand });
     onHangUp = gateway.reloadCredentials;
@@ -70,12 +88,11 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
       if (signal.aborted) resolve();
       else signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    logger.info({ reason: signal.reason }, 'stopping');
-    terminal?.doing('stopping');
     await gateway.close();
     return 0;
   } catch (error) {
     terminal?.done();
+    await listening?.close().catch(() => {});
     if (signal.aborted) return 0;
     // Of several servers that editors start at once, one serves all; the others end without an error.
     if (onDemand && error instanceof HomeLocked) return 0;
@@ -132,6 +149,6 @@ const describe = (config: Config, { url, consoleUrl, database, embedder, serving
 });
 
 const banner = (overview: Record<string, string>) => `l9-memory is ready.
-${Object.entries({ ...overview, token: 'npm run token -- --caller C', psql: 'npm run psql' })
+${Object.entries({ ...overview, token: `${typed.token} C`, psql: typed.psql })
   .map(([name, value]) => `  ${name.padEnd(10)}${value}\n`)
   .join('')}`;

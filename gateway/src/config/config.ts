@@ -188,6 +188,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     chat: chatConfig(settings),
     /** After how long without a request memory is given back; 0: never. */
     idleMs: settings.IDLE_SECONDS * 1_000,
+    /** How long a server that an editor started runs on after the last editor. */
+    lingerMs: settings.LINGER_SECONDS * 1_000,
     /** How long the gateway still answers after a signal, while /ready is 503. */
     drainMs: settings.DRAIN_SECONDS * 1_000,
     /** How often expired memories are deleted; 0: only on request. */

@@ -159,6 +159,7 @@ export const environment = z.object({
   CLEANUP_INTERVAL_SECONDS: whole(0, 86_400).default(60),
   DRAIN_SECONDS: whole(0, 3_600).default(0),
   IDLE_SECONDS: whole(0, 86_400).default(300),
+  LINGER_SECONDS: whole(0, 86_400).default(600),
   LOG_FORMAT: oneOf('json', 'pretty').optional(),
   SLOW_QUERY_MS: whole(-1, 600_000).default(200),
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').optional(),

@@ -3,10 +3,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import express, { type Express, type Response } from 'express';
+import { packageRoot } from '../base/paths.ts';
 import { isLoopback } from '../http/guard.ts';
 import { mountSignIn, type SignInOptions } from './sign-in.ts';
 
-const BUNDLE = join(import.meta.dirname, '..', '..', '..', 'dist', 'console');
+const BUNDLE = join(packageRoot, 'dist', 'console');
 
 const POLICY = [
   "default-src 'self'",

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { SQLSTATE } from '../base/errors.ts';
+import { programPath } from '../base/paths.ts';
 import { cancelStatement } from './interrupt.ts';
 import { message } from './wire.ts';
 
@@ -65,8 +66,7 @@ interface Call {
 const CLOSE_WITHIN_MS = 5_000;
 const CANCEL_WITHIN_MS = 2_000;
 
-// The published package is compiled, so the file of the thread has the same extension as this one.
-const THREAD_FILE = new URL(`./engine-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+const THREAD_FILE = programPath('database/engine-thread.ts');
 
 export async function startEngine(options: EngineOptions, logger: Logger, onPrepare?: () => void): Promise<Engine> {
   // Flags of the process are not passed on, because a thread fails on some of them.

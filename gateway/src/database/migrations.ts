@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { packageRoot } from '../base/paths.ts';
 import { version } from '../base/version.ts';
 
-const db = join(import.meta.dirname, '..', '..', '..', 'db');
+const db = join(packageRoot, 'db');
 const migrationsFolder = join(db, 'migrations');
 
 /** Creates roles, schemas and extensions. A superuser runs it once for each database. */

@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { packageRoot, programPath } from '../base/paths.ts';
 import type { Runtime } from '../config/config.ts';
 import type { ChunkLimits } from './chunk.ts';
 import type { Chunk } from './embedder.ts';
@@ -46,10 +47,9 @@ interface Running {
   runtime: Runtime | null;
 }
 
-export const MODEL_DIR = fileURLToPath(new URL('../../models/all-MiniLM-L6-v2-int8', import.meta.url));
+export const MODEL_DIR = join(packageRoot, 'gateway', 'models', 'all-MiniLM-L6-v2-int8');
 
-// The published package is compiled, so the file of the process has the same extension as this one.
-const WORKER_FILE = new URL(`./local-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+const WORKER_FILE = programPath('embeddings/local-worker.ts');
 
 // No secret is among them.
 const ITS_VARIABLES = ['PATH', 'HOME', 'LD_LIBRARY_PATH', 'SYSTEMROOT', 'MALLOC_TRIM_THRESHOLD_'];

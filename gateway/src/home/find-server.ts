@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { programPath } from '../base/paths.ts';
 import { makeHome, openLog } from './folder.ts';
 import { type Holder, readHolder } from './lock.ts';
 
@@ -69,7 +70,7 @@ function startServer(home: string, env: NodeJS.ProcessEnv): Started {
   const log = join(home, 'server.log');
   const file = openLog(log, LOG_LIMIT_BYTES);
   const from = fstatSync(file).size;
-  const main = join(import.meta.dirname, '..', 'main.ts');
+  const main = programPath('main.ts');
   const started = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main, '--on-demand'], {
     detached: true,
     stdio: ['ignore', file, file],

@@ -32,7 +32,7 @@ export class HomeLocked extends Error {
 const describe = (home: string, { pid, url, onDemand }: Holder) =>
   `${home} is in use: process ${pid} serves it at ${url}${
     onDemand
-      ? `\nAn editor started it, and it ends some seconds after the last editor. To run one that keeps running, stop it with \`kill ${pid}\` and start again: editors switch to the new one.`
+      ? `\nAn editor started it, and it ends ten minutes after the last editor (LINGER_SECONDS). To run one that keeps running, stop it with \`kill ${pid}\` and start again: editors switch to the new one.`
       : ''
   }`;
 

@@ -6,7 +6,6 @@ import type { Identity } from '../auth/identity.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { textOf } from '../auth/request.ts';
 
-const GRACE_MS = 5_000;
 // The client that started the server needs time to attach, even on a busy machine.
 const FIRST_GRACE_MS = 30_000;
 
@@ -15,7 +14,7 @@ export interface AttachOptions {
   rateLimits: RateLimits;
   /** Called when no client was attached for graceMs. Omit it for a server that keeps running. */
   onIdle?: () => void;
-  graceMs?: number;
+  graceMs: number;
 }
 
 /** An org is no default that a client could choose: its key or token decides for which org it acts. */
@@ -28,7 +27,7 @@ function noticeAboutOrg({ orgId, orgName }: Identity, org: string | null): Recor
 /** GET /attach: a response that stays open while the server runs. `close` ends all of them. */
 export function mountAttach(
   app: Express,
-  { authentication, rateLimits, onIdle, graceMs = GRACE_MS }: AttachOptions,
+  { authentication, rateLimits, onIdle, graceMs }: AttachOptions,
 ): { close(): void } {
   const attached = new Set<Response>();
   let isClosed = false;

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { KnownError } from '../base/errors.ts';
 import { collectQuickly, isLarge } from '../base/garbage.ts';
+import { programPath } from '../base/paths.ts';
 import { NOT_JSON } from './errors.ts';
 import { MAX_VALUES, type ParsedBody, parseBody } from './parse-body.ts';
 
@@ -12,8 +13,7 @@ const MAX_PLAIN_BYTES = 2 * 1024 * 1024;
 
 const readBody = express.raw({ type: 'application/json', limit: MAX_BODY_BYTES });
 
-// The published package is compiled, so the file of the thread has the same extension as this one.
-const THREAD_FILE = new URL(`./json-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+const THREAD_FILE = programPath('http/json-thread.ts');
 
 /**
  * Leaves the object or list of a JSON body in `request.body`, with marks in place of the numbers that would not be kept exactly, and

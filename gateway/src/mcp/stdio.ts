@@ -28,14 +28,17 @@ const say = (text: string) => process.stderr.write(`l9-memory mcp: ${text}\n`);
 /** Runs until stdin ends, and returns the exit code. */
 export async function mcp(
   env: NodeJS.ProcessEnv,
-  { caller, tools = '' }: { caller?: string; tools?: string },
+  { caller: asked, tools = '' }: { caller?: string; tools?: string },
 ): Promise<number> {
   let config: Config;
+  let caller: string | undefined;
   let keys: string[];
   let listed: Tool[];
   try {
     config = loadConfig(env);
-    keys = keysOf(config, caller);
+    // As for the other commands, the editor of this machine is C unless it says something else.
+    caller = asked ?? (config.mcpApiKey ? undefined : 'C');
+    keys = caller === undefined ? [config.mcpApiKey!] : keysOf(config, caller);
     listed = toolsOf(tools, caller);
   } catch (error) {
     say(error instanceof ConfigError ? error.message : `cannot read the keys: ${(error as Error).message}`);
@@ -132,13 +135,7 @@ function toolsOf(asked: string, caller: string | undefined): Tool[] {
 }
 
 /** During a rotation a caller has several keys, some of which a running server may not know. */
-function keysOf(config: Config, caller: string | undefined): string[] {
-  if (caller === undefined) {
-    if (config.mcpApiKey) return [config.mcpApiKey];
-    throw new ConfigError(
-      'the caller is missing. Start with --caller C (or another caller), or set MCP_API_KEY to the key of a caller',
-    );
-  }
+function keysOf(config: Config, caller: string): string[] {
   const { mcpApiKeys } = loadCredentials(config);
   const keys = Object.hasOwn(mcpApiKeys, caller) ? mcpApiKeys[caller] : undefined;
   if (keys) return keys;

@@ -3,9 +3,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { packageRoot } from '../base/paths.ts';
 import { isObject, readInput } from './read-input.ts';
 
-const GENERATED = join(import.meta.dirname, '..', '..', '..', 'db', 'generated', 'kinds.json');
+const GENERATED = join(packageRoot, 'db', 'generated', 'kinds.json');
 
 interface FieldRule {
   type: string;

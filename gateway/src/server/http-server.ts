@@ -1,6 +1,6 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Express } from 'express';
+import { answerStarting } from '../http/starting.ts';
 
 // The process ends within eight seconds, of which the database needs some.
 const CLOSE_WITHIN_MS = 5_000;
@@ -16,10 +16,17 @@ export interface ListenOptions {
   anyPort?: boolean | undefined;
 }
 
-export function httpServer(app: Express) {
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, app);
+export type HttpServer = ReturnType<typeof httpServer>;
+
+/** Until it has an application to serve, it answers that it starts. */
+export function httpServer() {
+  let answer: RequestListener = answerStarting;
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => answer(request, response));
   return {
     server,
+    serve(app: RequestListener) {
+      answer = app;
+    },
     /** Returns the URL. */
     async listen({ host, port, anyPort }: ListenOptions): Promise<string> {
       await listenOn(server, port, host).catch((error: NodeJS.ErrnoException) => {

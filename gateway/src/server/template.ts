@@ -1,10 +1,10 @@
 // A migrated, empty data folder of the embedded engine. A first start copies it, because initdb and the migrations take ten
-// times as long. The build makes it (`npm run template`); where it is missing, the first start on a machine does.
+// times as long. In a clone `npm run template` makes it, and a package has it in one file; where it is missing, the first start on a
+// machine makes it.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
   constants,
-  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -14,9 +14,12 @@ import {
   renameSync,
   rmdirSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
+import { packageRoot } from '../base/paths.ts';
+import { version } from '../base/version.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { dataFolderOf, draftOf, inspectData, installDraft, isWithoutData } from '../database/data-folder.ts';
 import { ROOM_FOR_READS, ROOM_FOR_SAVES, requireSpace } from '../database/disk.ts';
@@ -26,19 +29,21 @@ import { bootstrapSql, committedSql } from '../database/migrations.ts';
 import { userCache } from '../home/cache.ts';
 import { makeHome } from '../home/folder.ts';
 import { openJobQueue } from '../jobs/index.ts';
+import { unpackFolder } from './packed-template.ts';
 
-const root = join(import.meta.dirname, '..', '..', '..');
 // Raise it when a template is made in another way.
 const VERSION = 3;
 const TEMPLATE_BYTES = 72 * 1024 * 1024;
 
-/** What the template depends on: another schema, engine or job queue makes another template. */
+/** What the template depends on: another schema, engine or job queue makes another template. It also names the version that made it. */
 function fingerprint(): string {
-  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    dependencies: Record<string, string>;
-  };
-  const versions = Object.entries(dependencies).filter(([name]) => /^(@electric-sql\/|graphile-)/.test(name));
-  const hash = createHash('sha256').update(JSON.stringify([VERSION, versions]));
+  const { dependencies, devDependencies } = JSON.parse(
+    readFileSync(join(packageRoot, 'package.json'), 'utf8'),
+  ) as Record<'dependencies' | 'devDependencies', Record<string, string>>;
+  const versions = Object.entries({ ...dependencies, ...devDependencies })
+    .filter(([name]) => /^(@electric-sql\/|graphile-(migrate|worker)$)/.test(name))
+    .sort();
+  const hash = createHash('sha256').update(JSON.stringify([VERSION, version, versions]));
   for (const sql of [bootstrapSql(), ...committedSql()]) hash.update(sql);
   return hash.digest('hex').slice(0, 12);
 }
@@ -46,8 +51,11 @@ function fingerprint(): string {
 /** In the package, where the build leaves it, and in the cache of the user, if the package can't be written to. */
 const folders = () => {
   const name = `template-${fingerprint()}`;
-  return [join(root, '.cache', name), join(userCache(), name)];
+  return [join(packageRoot, '.cache', name), join(userCache(), name)];
 };
+
+/** The file of a package. `npm run build` writes it. */
+export const packedTemplate = (): string => join(packageRoot, 'dist', `template-${fingerprint()}.br`);
 
 /** The template of this version, or null if there is none yet. */
 export const findTemplate = (): string | null => folders().find(isWhole) ?? null;
@@ -93,16 +101,20 @@ export function requireRoomToStart({ home }: Config): void {
 export async function fillHome({ home }: Config, logger: Logger, onPrepare?: () => void): Promise<void> {
   const data = dataFolderOf(home);
   if (inspectData(data).state !== 'missing') return;
-  if (!findTemplate()) onPrepare?.();
-  const template = await ensureTemplate(logger);
-  if (!template) return;
   makeHome(home);
   // The caller holds the lock of the folder.
   const draft = draftOf(data);
-  copyTemplate(template, draft, (path) => path !== join(template, MARKER));
+  if (existsSync(packedTemplate())) unpackFolder(readFileSync(packedTemplate()), draft);
+  else {
+    if (!findTemplate()) onPrepare?.();
+    const template = await ensureTemplate(logger);
+    if (!template) return;
+    copyTemplate(template, draft);
+  }
+  const marker = readFileSync(join(draft, MARKER));
+  rmSync(join(draft, MARKER));
   installDraft(draft, data);
-  copyFileSync(join(template, MARKER), join(data, MARKER));
-  chmodSync(join(data, MARKER), 0o600);
+  writeFileSync(join(data, MARKER), marker, { mode: 0o600 });
 }
 
 /** Lets fillHome fill an empty folder too, unless it is a link or the place of a disk, which the engine fills. */

@@ -23,7 +23,7 @@ describe('an archive that moves to another store', () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'l9-move-'));
-    bucket = await startS3(join(folder, 'bucket'), 'sessions');
+    bucket = await startS3('sessions');
     restoreCredentials = bucket.useCredentials();
     gateway = await startTestGateway({ embedder: standIn });
     ({ pointer, packet_id: packetId } = await store(gateway, 'C', sessionOf('anchor')));

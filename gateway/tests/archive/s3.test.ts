@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { s3Store } from '../../src/archive/stores/s3.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 import { type S3Server, startS3 } from './s3-server.ts';
@@ -19,6 +20,12 @@ const sessionOf = (name: string) => ({
 });
 
 describe('the store s3', () => {
+  it('says at the start what to install where its client is missing', () => {
+    const bucket = { bucket: BUCKET, prefix: '', endpoint: null, region: 'us-east-1' };
+    expect(() => s3Store(bucket, 1_000, '@aws-sdk/client-nowhere')).toThrow(
+      /^ARCHIVE_STORE: s3 needs the package @aws-sdk\/client-nowhere.*npm install @aws-sdk\/client-nowhere/,
+    );
+  });
   let folder: string;
   let server: S3Server;
   let gateway: TestGateway;
@@ -33,7 +40,7 @@ describe('the store s3', () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'l9-s3-'));
-    server = await startS3(join(folder, 'bucket'), BUCKET);
+    server = await startS3(BUCKET);
     restoreCredentials = server.useCredentials();
     client = new S3Client({ endpoint: server.url, region: 'us-east-1', forcePathStyle: true });
     gateway = await startTestGateway({ embedder: standIn, env: settings() });

@@ -49,6 +49,7 @@ export async function createProcessHome(): Promise<ProcessHome> {
     PORT: '0',
     LOG_LEVEL: 'warn',
     METRICS_KEY,
+    LINGER_SECONDS: '5',
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
     ...test.env,
   };

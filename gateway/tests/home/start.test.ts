@@ -17,6 +17,16 @@ afterAll(() => home.close());
 
 const isFree = async () => (await lockHome(home.home)).release();
 
+/** A port that nothing listens on. */
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return String(port);
+}
+
 async function end(server: Running) {
   server.process.kill('SIGTERM');
   expect(await server.exit).toBe(0);
@@ -116,6 +126,7 @@ describe('a server', () => {
       const server = home.run([main], { PORT });
       expect(await server.exit).toBe(1);
       expect(server.stderr).toMatch(/^PORT: the port is in use/);
+      expect(server.stdout, 'nothing was opened before').not.toMatch(/database|embedding/);
       await isFree();
       const onDemand = await home.serve(['--on-demand'], { PORT });
       expect(new URL(onDemand.url).port, 'an editor is content with any port').not.toBe(PORT);
@@ -123,6 +134,34 @@ describe('a server', () => {
     } finally {
       other.close();
     }
+  });
+
+  it('listens at once, and answers that it starts until it is ready', async () => {
+    const PORT = await freePort();
+    const server = home.run([main], { PORT });
+    const ask = (path: string, init: RequestInit = {}) =>
+      fetch(`http://127.0.0.1:${PORT}${path}`, init).catch(() => null);
+    const first = await eventually(() => ask('/ready'));
+    expect([first!.status, await first!.json()]).toStrictEqual([503, { status: 'starting' }]);
+    expect(first!.headers.get('retry-after')).toBe('1');
+    const asked = await ask('/mcp', { method: 'POST', body: '{}' });
+    expect([asked?.status, JSON.stringify(await asked?.json())]).toStrictEqual([
+      503,
+      expect.stringMatching(/"jsonrpc":"2.0","error".*the server is starting/),
+    ]);
+    await eventually(async () => (await ask('/ready'))?.status === 200);
+    await end(server);
+  });
+
+  it('says that it stops when it is interrupted, also while it starts', async () => {
+    const PORT = await freePort();
+    const server = home.run([main], { PORT, LOG_LEVEL: 'info' });
+    await eventually(() => fetch(`http://127.0.0.1:${PORT}/ready`).catch(() => null));
+    server.process.kill('SIGINT');
+    expect(await server.exit).toBe(0);
+    expect(server.stdout).toMatch(/"reason":"SIGINT","msg":"stopping"/);
+    expect(server.stdout).not.toMatch(/is ready/);
+    await isFree();
   });
 
   it('reports that its database is unreachable, without the password', async () => {

@@ -1,6 +1,9 @@
+import { createRequire } from 'node:module';
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { ArchiveConfig } from '../../config/config.ts';
+import { type ArchiveConfig, ConfigError } from '../../config/config.ts';
 import { readBlob, type Store } from './store.ts';
+
+const CLIENT = '@aws-sdk/client-s3';
 
 type Bucket = ArchiveConfig['s3'] & { bucket: string; prefix: string };
 
@@ -9,7 +12,8 @@ type Bucket = ArchiveConfig['s3'] & { bucket: string; prefix: string };
  * copied into the bucket; `prefix` is what the names of all objects begin with, such as `sessions/`. Credentials come from where the
  * SDK of Amazon looks for them.
  */
-export function s3Store({ bucket, prefix, endpoint, region }: Bucket, timeoutMs: number): Store {
+export function s3Store({ bucket, prefix, endpoint, region }: Bucket, timeoutMs: number, client = CLIENT): Store {
+  requireInstalled(client);
   const keyOf = (hash: Buffer) => {
     const name = hash.toString('hex');
     return `${prefix}${name.slice(0, 2)}/${name}`;
@@ -74,4 +78,15 @@ export function s3Store({ bucket, prefix, endpoint, region }: Bucket, timeoutMs:
       );
     },
   };
+}
+
+/** The package leaves the client out, because it is large and few need it. */
+function requireInstalled(name: string): void {
+  try {
+    createRequire(import.meta.url).resolve(name);
+  } catch {
+    throw new ConfigError(
+      `ARCHIVE_STORE: s3 needs the package ${name}, which is not installed: run \`npm install ${name}\` where l9-memory is installed (with -g where it is installed globally), or name another store`,
+    );
+  }
 }

@@ -1,6 +1,7 @@
 // A GraphQL client for commands on this machine: it finds the server, signs tokens and retries.
 import { signToken } from '../../auth/jwt.ts';
 import { errorKinds } from '../../base/errors.ts';
+import { typed } from '../../base/paths.ts';
 import { type Config, ConfigError, loadConfig } from '../../config/config.ts';
 import { loadCredentials } from '../../home/credentials.ts';
 import { findServer, ServerUnavailable } from '../../home/find-server.ts';
@@ -56,7 +57,8 @@ export async function told(work: () => Promise<number>): Promise<number> {
 export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): Promise<Client> {
   const config = loadConfig(env);
   const url = (options.url ?? (await findServer(config.home))?.url)?.replace(/\/+(graphql\/*)?$/, '');
-  if (!url) throw new Unusable(`no server runs on ${config.home}: start it with \`npm start\`, or name one with --url`);
+  if (!url)
+    throw new Unusable(`no server runs on ${config.home}: start it with \`${typed.start}\`, or name one with --url`);
   if (!URL.canParse(url)) throw new Unusable('--url: not a URL');
   const token = options.token ? () => Promise.resolve(options.token as string) : signer(config, options.caller ?? 'C');
   // Only this key shows the model.
@@ -112,7 +114,7 @@ function requester(url: string, token: () => Promise<string>): Client['request']
       await new Promise((resolve) => setTimeout(resolve, Math.max(wait, Math.min(outcome?.waitMs ?? 0, MAX_WAIT_MS))));
       outcome = await attempt(body);
     }
-    if (!outcome) throw new Unusable(`${url} can't be reached: is the server running? \`npm start\` starts it`);
+    if (!outcome) throw new Unusable(`${url} can't be reached: is the server running? \`${typed.start}\` starts it`);
     const { status, answer } = outcome;
     const error = answer?.errors?.[0];
     if (status === 401)

@@ -1,9 +1,13 @@
 // Ruru, the GraphQL editor at `/`, opens on this machine with a working example and a bar that takes a token.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { packageRoot, typed } from '../../base/paths.ts';
 import { isLoopback } from '../../http/guard.ts';
 
-const tokenBar = readFileSync(join(import.meta.dirname, 'token-bar.html'), 'utf8');
+const tokenBar = readFileSync(
+  join(packageRoot, 'gateway', 'src', 'graphql', 'editor', 'token-bar.html'),
+  'utf8',
+).replace('npm run token -- --caller', typed.token);
 
 const EXAMPLE = `# Put a token in above, press ▶, and choose: Save, then Search.
 

@@ -1,0 +1,48 @@
+// The template in a package: one compressed file of 8 MB, instead of 70 MB in a thousand files. It begins with the length of a list of
+// its entries, then come the list and the contents of the files, in that order.
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
+
+interface Entry {
+  /** Relative, with slashes. */
+  path: string;
+  /** Null for a folder. */
+  size: number | null;
+}
+
+const LENGTH_BYTES = 4;
+
+export function packFolder(folder: string): Buffer {
+  const contents: Buffer[] = [];
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .map((entry) => ({ isFolder: entry.isDirectory(), full: join(entry.parentPath, entry.name) }))
+    // A folder comes before what is in it.
+    .sort((one, other) => (one.full < other.full ? -1 : 1))
+    .map(({ isFolder, full }): Entry => {
+      if (!isFolder) contents.push(readFileSync(full));
+      return { path: relative(folder, full).split(sep).join('/'), size: isFolder ? null : statSync(full).size };
+    });
+  const list = Buffer.from(JSON.stringify(entries));
+  const length = Buffer.alloc(LENGTH_BYTES);
+  length.writeUInt32LE(list.length);
+  return brotliCompressSync(Buffer.concat([length, list, ...contents]), {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 6, [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS },
+  });
+}
+
+/** Writes what was packed into a new folder, which only its owner can read. */
+export function unpackFolder(packed: Buffer, folder: string): void {
+  const all = brotliDecompressSync(packed);
+  const length = all.readUInt32LE();
+  let at = LENGTH_BYTES + length;
+  mkdirSync(folder, { mode: 0o700 });
+  for (const { path, size } of JSON.parse(all.toString('utf8', LENGTH_BYTES, at)) as Entry[]) {
+    if (size === null) {
+      mkdirSync(join(folder, path), { mode: 0o700 });
+      continue;
+    }
+    writeFileSync(join(folder, path), all.subarray(at, at + size), { mode: 0o600 });
+    at += size;
+  }
+}
