@@ -6,7 +6,9 @@
 
 create function search.enough_words(weights double precision[], memories integer) returns real
 language sql immutable parallel safe
-return (select sum(w.weight) * least(1, 100.0 / nullif(memories, 0)) from unnest(weights) as w (weight))::real;
+-- least() alone would ignore null, and return 1.
+return (select sum(w.weight) * case when memories > 0 then least(1, 100.0 / memories) end
+  from unnest(weights) as w (weight))::real;
 comment on function search.enough_words is 'The BM25 score from which on a hybrid search trusts words, among so many memories '
   '(null: many, and then null): that of all words of the query among 100 or fewer. Among a few memories any word is rare, so '
   'that what shares one common word with a long question would seem to be a match.';

@@ -185,4 +185,19 @@ describe('a hybrid search among a few notes', () => {
     const { hits } = await searchMemory(db, 'C', { query, query_vector: model.vectorOf('orchard'), model: model.name });
     expect(hits[0]!.packet_id).toBe(right);
   });
+
+  it('counts words in full among many memories, where a word can be rare', async () => {
+    await db.sql(
+      'C',
+      "select count((public.save_memory('The pear of row ' || n)).status) from generate_series(1, 600) as n",
+    );
+    const query = 'where do we meet the people who pick fruit, orchard keepers perhaps?';
+    const { hits } = await searchMemory(db, 'C', {
+      query,
+      mode: 'hybrid',
+      explain: true,
+      ...{ query_vector: model.vectorOf('orchard'), model: model.name },
+    });
+    expect(hits[0]!.explanation.lexical.trust).toBe(1);
+  });
 });
