@@ -8,13 +8,14 @@ create table public.scopes (
   is_active boolean not null default true,
   created_at timestamptz not null default now(),
   primary key (tenant_id, scope),
-  constraint scope_name_plain check (identity.is_identifier(scope))
+  constraint scope_name_plain check (identity.is_identifier(scope)),
+  constraint scope_description_short check (octet_length(description) <= 1000)
 );
 call identity.describe('public.scopes', 'Scopes decide who can see a memory; its author does not. The scopes developer, l-private
     and global are built in, and a tenant can add its own.
   tenant_id: Tenant that the scope belongs to.
   scope: Name: lower-case letters, digits, - and _.
-  description: Purpose of the scope.
+  description: Purpose of the scope, in at most 1000 bytes.
   is_active: If false, no caller can read or write the scope until it is reactivated. Its memories are kept.
   created_at: When the scope was registered.
   is_project_scoped: True: each memory of this scope belongs to a project. False: its memories belong to no project, and their

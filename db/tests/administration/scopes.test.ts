@@ -35,4 +35,11 @@ describe('scopes', () => {
     await expectRefusal(asL("select register_scope('De Sign')"), 'L9VAL', /^scope:/);
     await expectRefusal(db.sql('C', "select register_scope('mine')"), '42501', /permission denied/);
   });
+  it('is described in at most 1000 bytes, also by the owner in psql', async () => {
+    await expectRefusal(asL("select register_scope('design', true, repeat('x', 1001))"), 'L9LIM', /^description:/);
+    await expect(
+      db.asOwner("update public.scopes set description = repeat('é', 501) where scope = 'design'"),
+    ).rejects.toMatchObject({ code: '23514', constraint: 'scope_description_short' });
+    await db.asOwner("update public.scopes set description = repeat('é', 500) where scope = 'design'");
+  });
 });
