@@ -312,7 +312,6 @@ describe('save_memory', () => {
 
   describe('invalid input', () => {
     const cases: [string, Record<string, unknown>, string, string][] = [
-      ['no project in a scope with projects', { content: 'x', project_id: undefined }, 'L9VAL', 'project_id'],
       [
         'a project in a scope without projects',
         { content: 'x', scope: 'global', project_id: 'l9' },

@@ -126,7 +126,7 @@ export const draftOf = (world: World, me: Identity, said: Said, way: Way): Memor
   org: me.org,
   user: me.user,
   scope: said.scope,
-  project: said.project ?? (way === 'function' ? onlyProject(world, me, said.scope) : null),
+  project: said.project ?? (way === 'function' ? projectOf(world, me, said.scope) : null),
   branch: said.branch,
   kind: said.kind,
   fields: said.fields ?? null,
@@ -234,9 +234,12 @@ export function cleanUp(world: World, me: Identity | null): Expected<{ deleted: 
   };
 }
 
-const onlyProject = (world: World, me: Identity, scope: string): string | null => {
+/** The only project of the caller or, if it may write in it, the project default. */
+const projectOf = (world: World, me: Identity, scope: string): string | null => {
+  if (!scopesOf(world, me).get(scope)) return null;
   const [first, ...others] = me.projects;
-  return first !== undefined && first !== '*' && others.length === 0 && scopesOf(world, me).get(scope) ? first : null;
+  if (first !== undefined && first !== '*' && others.length === 0) return first;
+  return has(me.projects, 'default') ? 'default' : null;
 };
 
 // What is wrong with a memory as its writer would have it?
