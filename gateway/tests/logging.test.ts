@@ -224,7 +224,7 @@ describe('the level of a line', () => {
       ['mcp', 'INVALID_INPUT', 'a request was refused'],
       ['mcp', 400, 'a request was refused'],
       ['graphql', 405, 'a request was refused'],
-      ['other', 'NOT_YOURS', 'a request was refused'],
+      ['other', 404, 'a request was refused'],
     ]);
   });
 

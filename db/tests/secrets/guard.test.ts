@@ -46,6 +46,7 @@ const CHOSEN = [
 // Other columns of texts. Those of administrators describe the system, and hold no contents.
 const OTHER: Readonly<Record<string, string>> = {
   'administration.call_counts.key': 'a name of the database',
+  'administration.program_versions.version': 'a version of the program',
   'entities.tables_with_names': 'names of tables and columns',
   'derived.derived_tables': 'names of tables and columns',
   'public.actors.max_priority': 'one of the priorities',
