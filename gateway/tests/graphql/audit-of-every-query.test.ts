@@ -31,6 +31,7 @@ const project = { projectId: 'l9', scope: 'developer' };
 const needed: Record<string, Record<string, unknown>> = {
   diffWorld: { a: '0' },
   explainAccess: { caller: 'C' },
+  exportMemories: { kind: 'memory' },
   estimateStorageCost: { bytes: 1000 },
   findSecrets: { content: 'nothing secret' },
   memoryDays: { since: '2026-01-01T00:00:00Z' },
