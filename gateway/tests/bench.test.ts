@@ -7,14 +7,15 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Results } from '../../bench/support/results.ts';
 import { engine } from '../../db/tests/support/engine.ts';
-import { describeOnServer } from '../../db/tests/support/on-engine.ts';
+import { describeOnServer, itOnServer } from '../../db/tests/support/on-engine.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** Mem0ai would have to be installed; the embedded engine's start has tests of its own, and takes its time. */
 const benches =
   'words,policies,graphql,point-read,search,memory_find,few-visible,recall,graph,running,audit,store,archive,save';
 
-it('reports errors, health, times and memory for each number of clients, as npm run bench:load', async () => {
+// On the embedded engine the same command takes minutes, and `npm run bench:load` is run there by hand.
+itOnServer('reports errors, health, times and memory for each number of clients, as npm run bench:load', async () => {
   const args = ['bench/load.ts', '--engine', engine, '--clients', '2,4', '--seconds', '1'];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: root }).catch(
     // It ends with 1 where a goal is not reached, which so short a run says nothing about.

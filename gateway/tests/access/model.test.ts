@@ -16,7 +16,7 @@ import * as model from './model.ts';
 
 const seed = Number(process.env.MODEL_SEED || Date.now() % 1_000_000_000);
 // In WebAssembly each takes several times as long.
-const count = Number(process.env.MODEL_OPERATIONS || (engine === 'server' ? 800 : 400));
+const count = Number(process.env.MODEL_OPERATIONS || (engine === 'server' ? 800 : 250));
 const COMPARE_ALL_EVERY = 25;
 // A search returns at most 100 hits and has to find all memories that a caller can read.
 const MOST_MEMORIES = 90;

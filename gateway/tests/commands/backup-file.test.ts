@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { decryption, encryption } from '../../src/commands/backup/encryption.ts';
 import { type Cipher, draftOf, type Manifest, readBackup, writeBackup } from '../../src/commands/backup/file.ts';
 import { deleteDrafts, deleteOld, readKeep } from '../../src/commands/backup/keep.ts';
@@ -55,7 +56,8 @@ const FORMS: [string, () => Cipher | null][] = [
   ['plain', () => null],
   ['encrypted', () => encrypt],
 ];
-describe.each(FORMS)('a backup, %s', (how, by) => {
+// No database has a part in these, so one run of them is enough.
+describeOnEmbedded.each(FORMS)('a backup, %s', (how, by) => {
   it('brings back what was written, and is its owner’s alone', async () => {
     const path = join(folder, `${how}.backup`);
     await write(path, by());
@@ -123,7 +125,7 @@ describe.each(FORMS)('a backup, %s', (how, by) => {
   });
 });
 
-describe('the key of a backup', () => {
+describeOnEmbedded('the key of a backup', () => {
   it('is a passphrase, in whose place no other is taken', async () => {
     const given = (BACKUP_PASSPHRASE: string) => loadConfig({ BACKUP_PASSPHRASE });
     const path = join(folder, 'passphrase.backup');
@@ -167,7 +169,7 @@ describe('the key of a backup', () => {
   });
 });
 
-describe('--keep', () => {
+describeOnEmbedded('--keep', () => {
   it('deletes the oldest backups of the same folder and name pattern, and nothing else', async () => {
     const inside = mkdtempSync(join(folder, 'keep-'));
     const day = (number: number) => `l9-2026-11-0${number}.backup`;

@@ -1,4 +1,5 @@
 // What `l9-memory import` recognises by itself: exports of other systems, Markdown, documents of JSON, encodings.
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { readImport } from '../../src/commands/imports/index.ts';
 import { lines, useImports } from './support/imports.ts';
 
@@ -9,7 +10,8 @@ const saved = async (project: string) =>
 const told = (inserted: number, skipped = 0, failed = 0) =>
   `${inserted} inserted, ${skipped} skipped as duplicates, ${failed} failed\n`;
 
-describe('the bar of an import', () => {
+// Files are read before a database is asked, so one run of these is enough.
+describeOnEmbedded('the bar of an import', () => {
   /** The share of a file that the bar may show once the first tenth of its memories is saved. */
   async function afterATenth(name: string, text: string): Promise<number> {
     let taken = 0;
@@ -44,7 +46,7 @@ describe('the bar of an import', () => {
   });
 });
 
-describe('l9-memory import', () => {
+describeOnEmbedded('l9-memory import', () => {
   it('reads a bank of Hindsight: a list of its units, lines of them, or the whole bank', async () => {
     const units = [
       {
