@@ -70,9 +70,10 @@ describeInBrowser('the page of the audit log', () => {
     const { page } = await own.visit({ as: 'L', path: '/audit' });
     await page.getByText('not verified from here yet').waitFor();
     await page.getByRole('heading', { name: /Sealed to/ }).waitFor();
-    // Each step waits, so that there is time to leave the page.
+    // The first step waits until the page was left and found again.
+    const isBack = Promise.withResolvers<void>();
     await page.route('**/graphql', async (route) => {
-      if (route.request().postData()?.includes('VerifyAudit')) await new Promise((done) => setTimeout(done, 1_000));
+      if (route.request().postData()?.includes('VerifyAudit')) await isBack.promise;
       await route.continue();
     });
     await page.getByRole('button', { name: 'Verify' }).click();
@@ -80,6 +81,8 @@ describeInBrowser('the page of the audit log', () => {
     await page.getByRole('link', { name: 'Memories' }).click();
     await page.getByRole('heading', { name: 'Memories' }).waitFor();
     await page.getByRole('link', { name: 'Verifying the audit log' }).click();
+    await page.getByRole('heading', { name: /Sealed to/ }).waitFor();
+    isBack.resolve();
     await page.getByText('verified', { exact: true }).waitFor();
     await page.getByText(/The log is whole/).waitFor();
     await page.reload();

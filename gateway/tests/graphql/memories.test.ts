@@ -136,7 +136,11 @@ describe('GraphQL', () => {
 
   it('names the field of invalid input, and masks no error that the caller can correct', async () => {
     const cases: [string, string, string | undefined][] = [
-      ['mutation { saveMemory(input: { content: "x" }) { status } }', 'INVALID_INPUT', 'projectId'],
+      [
+        'mutation { saveMemory(input: { content: "x", projectId: "not a name" }) { status } }',
+        'INVALID_INPUT',
+        'projectId',
+      ],
       [
         'mutation { saveMemory(input: { content: "x", projectId: "l9", importance: 2 }) { status } }',
         'INVALID_INPUT',
