@@ -13,7 +13,11 @@ export const MODEL = {
 };
 
 /** Empty at the end of each statement. */
-export const ALWAYS_EMPTY = ['derived.memories_being_deleted', 'derived.memories_being_restated'];
+export const ALWAYS_EMPTY = [
+  'derived.memories_being_deleted',
+  'derived.memories_being_restated',
+  'transfer.imports_under_way',
+];
 
 const TABLES = `
   select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
