@@ -68,7 +68,7 @@ describe('the output of the server', () => {
     const home = await createProcessHome();
     try {
       const server = await home.serve([], { LOG_LEVEL: 'info' });
-      await eventually(() => server.stdout.includes('ready'));
+      await eventually(() => server.stdout.includes('l9-memory is ready'));
       const lines = server.stdout
         .trim()
         .split('\n')
