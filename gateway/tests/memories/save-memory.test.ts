@@ -32,7 +32,7 @@ describe('save_memory over MCP', () => {
     const { hits } = await gateway.call('C', 'search_memory', { query: 'for all projects', project_id: '' });
     expect(hits[0].packet_id).toBe(memory.packet_id);
     const { text } = await gateway.tool('C', 'save_memory', { content: 'of a project', project_id: '' });
-    expect(text).toMatch(/project_id/);
+    expect(text).toMatch(/project default/);
     const [{ saved }] = await gateway.sql(
       'C',
       "select ((public.save_memory('in SQL', scope => 'global', project_id => '')).memory).project_id is null as saved",
