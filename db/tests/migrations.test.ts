@@ -69,16 +69,16 @@ const CHANGES: Record<string, string> = {
   'row of public.secret_patterns: ': "update public.secret_patterns set severity = 'strict'",
 };
 
-describe('the committed migrations', () => {
+describe('the folder of migrations', () => {
   const db = useTestDatabase();
   const committed = () => db.inSuperuserSession(schemaOf);
 
-  it('make the same schema in their order as db/schema does at once, apart from the order of columns', async () => {
+  it('makes the same schema, migration by migration, as db/schema does at once, apart from the order of columns', async () => {
     const differences = differencesOf(await committed(), await schemaOfText(await sourceSql()));
     expect(differences).toStrictEqual([]);
   });
 
-  it('would not pass for the same if an object of any kind were another', async () => {
+  it('tells any object that differs by its name', async () => {
     const whole = await committed();
     const changed = await db.inSuperuserSession(async (client) => {
       await client.query(`begin; ${Object.values(CHANGES).join('; ')}`);
@@ -89,11 +89,11 @@ describe('the committed migrations', () => {
     expect(unnoticed).toStrictEqual([]);
   });
 
-  it('are all in db/migrations/committed: nothing waits in db/migrations/current', async () => {
+  it('has all migrations in db/migrations/committed, and none in db/migrations/current', async () => {
     expect(await currentSql()).toBe('');
   });
 
-  it('run in one transaction each, so that an interrupted one leaves nothing', () => {
+  it('runs each migration in one transaction, so that an interrupted one leaves nothing', () => {
     const outside = committedFiles().filter((file) =>
       /^--! ?no-transaction/m.test(readFileSync(join(committedFolder, file), 'utf8')),
     );
