@@ -158,6 +158,8 @@ export const reviewActs: Record<string, Act> = {
       const expected = ids[0] === ids[1] ? model.refuse('L9VAL', ...(may.refused ?? [])) : may;
       const said = await rowsOf(run, ids);
       const answer = await statement(run.gateway, turn.session, MERGE, ids);
+      // A summary that would outlive its sources is refused. The model does not know when they expire.
+      if (!expected.refused && answer.code === 'L9VAL' && world.knowledge.summaries.has(keep!.id)) return 'L9VAL';
       const refused = refusal(expected, answer);
       if (expected.refused || answer.code !== null) return refused!;
       expected.commit();
