@@ -7,6 +7,7 @@ import {
   type GraphQLObjectType,
   getNamedType,
   isEnumType,
+  isLeafType,
   isNonNullType,
   isObjectType,
   isScalarType,
@@ -77,7 +78,7 @@ function request(field: GraphQLField<unknown, unknown>, ids: Record<string, stri
   });
   const declared = passed.map(({ name, type }) => `$${name}: ${type}`).join(', ');
   const args = passed.map(({ name }) => `${name}: $${name}`).join(', ');
-  const selection = isObjectType(type) ? select(type) : '{ id }';
+  const selection = isObjectType(type) ? select(type) : isLeafType(type) ? '' : '{ id }';
   return {
     query: `query Asked ${declared && `(${declared})`} { ${within(field.name, `${field.name} ${args && `(${args})`} ${selection}`)} }`,
     variables: Object.fromEntries(passed.map(({ name, value }) => [name, value])),
