@@ -1,3 +1,4 @@
+import { eventually } from '../../db/tests/support/eventually.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
@@ -97,7 +98,7 @@ describeInBrowser('the page of the graph', () => {
     expect(large).toEqual([]);
     await page.getByRole('link', { name: 'Graph', exact: true }).click();
     await page.getByRole('heading', { name: 'Graph' }).waitFor();
-    expect(large).toHaveLength(1);
+    await eventually(() => large.length === 1);
   });
 
   it('shows C nothing of l-private, in the page and in all that the browser received', async () => {
