@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { sealAll } from '../../db/tests/audit/support.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
@@ -7,14 +8,13 @@ import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
 describeInBrowser('the page of the audit log', () => {
   const own = useTestConsole();
   let memory: string;
-  const sealAll = () => own.gateway.asWorker('select audit.seal_audit()');
   const row = (text: string) => ({ name: new RegExp(text) });
   beforeAll(async () => {
     const { gateway } = own;
     memory = await gateway.save('C', 'A memory with a history');
     await gateway.tool('C', 'save_memory', { content: 'Not for C', scope: 'l-private', project_id: 'l9' });
     await gateway.call('L', 'get_memory', { packet_id: memory });
-    await sealAll();
+    await sealAll(own.gateway);
   });
 
   it('filters by caller, operation and row, and keeps the filters in the address', async () => {
@@ -139,7 +139,7 @@ describeInBrowser('the page of the audit log', () => {
   });
 
   it('names what is wrong where a row was changed', async () => {
-    await sealAll();
+    await sealAll(own.gateway);
     await own.gateway.asSuperuser(`
       do $$ declare p record; begin for p in select inhrelid::regclass as t from pg_inherits where inhparent = 'public.audit_log'::regclass loop
         execute format('alter table %s disable trigger all', p.t); end loop; end $$;

@@ -1,5 +1,6 @@
+import { rollUp } from '../importance/support.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { assertFact, factNow, objects, registerPredicate, retractFact, rollUpAccesses } from './support.ts';
+import { assertFact, factNow, objects, registerPredicate, retractFact } from './support.ts';
 
 /** Times of the database are finer than those of JavaScript. */
 const justAfter = (time: Date, ms = 1) => new Date(time.getTime() + ms);
@@ -22,7 +23,7 @@ describe('find_facts and facts_as_of', () => {
     expect(await objects(db, 'C', 'the cache', { k: 1 })).toStrictEqual([64]);
     expect(await objects(db, 'C', 'the cache', { project_id: 'other' })).toStrictEqual([]);
     expect(await objects(db, 'C', 'the cache', { scope: 'global' })).toStrictEqual([]);
-    await rollUpAccesses(db);
+    await rollUp(db);
     const counted = (await factNow(db, expected.fact_id))!;
     expect(counted.access_count).toBe('4');
     const [row] = await db.asSuperuser(

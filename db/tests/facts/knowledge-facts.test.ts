@@ -1,9 +1,10 @@
+import { rollUp } from '../importance/support.ts';
 import { errorOf } from '../support/errors.ts';
 import { saveMemory } from '../support/memories.ts';
 import type { Claims } from '../support/sessions.ts';
 import { addOperator, addTenant } from '../support/tenants.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { assertFact, factNow, findFacts, objects, registerPredicate, retractFact, rollUpAccesses } from './support.ts';
+import { assertFact, factNow, findFacts, objects, registerPredicate, retractFact } from './support.ts';
 
 const MISSING = '01900000-0000-7000-8000-000000000000';
 
@@ -113,7 +114,7 @@ describe('knowledge_facts', () => {
       "select importance.log_accesses('search', array[$1::uuid], array['developer'], array['l9'], target_type => 'fact')",
       [secret.fact_id],
     );
-    await rollUpAccesses(db);
+    await rollUp(db);
     expect((await factNow(db, secret.fact_id))!.access_count).toBe('0');
     // An admin with limited scopes changes nothing in other scopes.
     await expect(

@@ -1,4 +1,3 @@
-import { eventually } from '../support/eventually.ts';
 import { named } from '../support/named.ts';
 import type { Claims, Sessions } from '../support/sessions.ts';
 
@@ -89,14 +88,6 @@ export const contradictionsOf = async (db: Sessions, packet: string): Promise<nu
 
 export const registerPredicate = (db: Sessions, predicate: string, isSingle = true) =>
   db.sql('L', 'select public.register_predicate($1, $2)', [predicate, isSingle]);
-
-/** Rolls up the access log. Transactions of other databases of the server may hold it up for a while. */
-export const rollUpAccesses = (db: Sessions) =>
-  eventually(async () => {
-    await db.asWorker('select facts.roll_up_accesses()');
-    const [{ waiting }] = await db.asWorker('select waiting from importance.access_backlog()');
-    return Number(waiting) === 0;
-  });
 
 export const moveMemory = (db: Sessions, caller: string, packet: string, scope: string) =>
   db.sql(caller, 'select public.update_memory($1, scope => $2)', [packet, scope]);

@@ -16,6 +16,7 @@ import { pipeline } from 'node:stream/promises';
 import { generateIdentity } from 'age-encryption';
 import { packTar, unpackTar } from 'modern-tar/fs';
 import pg from 'pg';
+import { sealAll } from '../../../db/tests/audit/support.ts';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnEmbedded, describeOnServer } from '../../../db/tests/support/on-engine.ts';
@@ -68,7 +69,7 @@ async function use(gateway: TestGateway): Promise<string> {
   await gateway.call('C', 'update_memory', { packet_id: first, tags: ['ops'] });
   await gateway.embedded();
   await gateway.call('C', 'search_memory', { query: 'deploy key' });
-  await gateway.asWorker('select audit.seal_audit()');
+  await sealAll(gateway);
   return headOf(gateway);
 }
 

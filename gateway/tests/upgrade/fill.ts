@@ -1,6 +1,8 @@
 // Rows in every table, through the functions of the first migration, which never change. What a database of that version holds
 // must still be there after an upgrade. Queues that jobs empty are filled directly.
 import { createHash, randomBytes } from 'node:crypto';
+import { sealAll } from '../../../db/tests/audit/support.ts';
+import { rollUp } from '../../../db/tests/importance/support.ts';
 import { embedPending, serveModel, wordModel } from '../../../db/tests/support/embeddings.ts';
 import { DEFAULT_TENANT, type Sessions } from '../../../db/tests/support/sessions.ts';
 import { addOperator } from '../../../db/tests/support/tenants.ts';
@@ -140,13 +142,13 @@ export async function fillEveryTable(db: Sessions): Promise<void> {
     JSON.stringify(extraction),
   ]);
   await db.asWorker('select ranking.count_audience($1, null, null, $2, $3, 1000)', [DEFAULT_TENANT, 'l9', 'developer']);
-  await db.asWorker('select facts.roll_up_accesses()');
+  await rollUp(db);
   await db.asWorker("insert into administration.call_counts (key, points) values ('of a minute', 1)");
   await db.asWorker("insert into administration.program_versions (version) values ('1.0.0')");
   // A month that is over and was taken out of the audit log.
   await db.asWorker("select audit.create_month_partitions('public.audit_log', '2020-01-01', 1)");
   await db.sql('operator', "select public.detach_audit_partition('2020-01-01')", [], await addOperator(db, 'operator'));
-  await db.asWorker('select audit.seal_audit()');
+  await sealAll(db);
 
   // Queues that a job left unfinished.
   await db.asSuperuser(`
