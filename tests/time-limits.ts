@@ -26,7 +26,8 @@ type Globals = Pick<typeof jest, 'it' | 'beforeAll' | 'beforeEach' | 'afterEach'
 /** The functions that register tests and hooks, with the time limit for each callback. */
 export function withTimeLimits({ it, beforeAll, beforeEach, afterEach, afterAll }: Globals) {
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of Jest's functions differ, the place of the callback does not
-  const named = (register: any) => (name: string, callback: Callback) => register(name, limited(callback));
+  const named = (register: any) => (name: string, callback: Callback, limitMs?: number) =>
+    register(name, limited(callback, limitMs));
   // biome-ignore lint/suspicious/noExplicitAny: as above
   const hook = (register: any) => (callback: Callback) => register(limited(callback));
   const each =

@@ -1,5 +1,24 @@
-// Ends the output with the line `N passed, N failed`. A run without any test fails.
+// Ends the output with one line for each failed test, since a log is often cut in the middle, and with the line `N passed, N failed`.
+// A run without any test fails.
+import { relative } from 'node:path';
 import type { AggregatedResult, Reporter } from '@jest/reporters';
+
+const REASON_CHARACTERS = 400;
+const onOneLine = (reason = '') =>
+  reason
+    .replace(/\n *at [\s\S]*/, '')
+    .replace(/\s+/g, ' ')
+    .slice(0, REASON_CHARACTERS);
+
+/** The message of a failed test begins with its name. */
+function* failuresOf({ testResults }: AggregatedResult) {
+  for (const { testFilePath, testExecError, testResults: tests } of testResults) {
+    const file = relative(process.cwd(), testFilePath);
+    if (testExecError) yield `failed: ${file}: ${onOneLine(testExecError.message)}`;
+    for (const { status, failureMessages } of tests)
+      if (status === 'failed') yield `failed: ${file}: ${onOneLine(failureMessages[0])}`;
+  }
+}
 
 export default class TotalsReporter implements Pick<Reporter, 'onRunComplete' | 'getLastError'> {
   readonly #isWatching: boolean;
@@ -14,7 +33,8 @@ export default class TotalsReporter implements Pick<Reporter, 'onRunComplete' | 
     // A file that breaks outside its tests counts as one that failed.
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
     if (passed + failed === 0) this.#error = new Error('no test was run');
-    const print = () => console.log(`\n${passed} passed, ${failed} failed`);
+    const failures = [...failuresOf(results)];
+    const print = () => console.log(['', ...failures, `${passed} passed, ${failed} failed`].join('\n'));
     if (this.#isWatching) print();
     else process.on('exit', print);
   }

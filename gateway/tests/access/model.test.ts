@@ -17,6 +17,7 @@ import * as model from './model.ts';
 const seed = Number(process.env.MODEL_SEED || Date.now() % 1_000_000_000);
 // In WebAssembly each takes several times as long.
 const count = Number(process.env.MODEL_OPERATIONS || (engine === 'server' ? 800 : 250));
+const TIME_LIMIT_MS = Math.max(900_000, count * 2_000);
 const COMPARE_ALL_EVERY = 25;
 // A search returns at most 100 hits and has to find all memories that a caller can read.
 const MOST_MEMORIES = 90;
@@ -96,58 +97,62 @@ describe('the access rules', () => {
   });
   afterAll(() => run?.gateway.close());
 
-  it(`matches a model of the access rules over ${count} random operations (MODEL_SEED=${seed})`, async () => {
-    // One long sequence instead of many short ones that fast-check could shrink, because a new database takes too long.
-    const operations = fc.sample(operation, { seed, numRuns: count });
-    const told: string[] = [];
-    const tally: Record<string, Record<string, number>> = {};
-    const came = (what: string, of: string) => {
-      tally[what] = { ...tally[what], [of]: (tally[what]?.[of] ?? 0) + 1 };
-    };
+  it(
+    `matches a model of the access rules over ${count} random operations (MODEL_SEED=${seed})`,
+    async () => {
+      // One long sequence instead of many short ones that fast-check could shrink, because a new database takes too long.
+      const operations = fc.sample(operation, { seed, numRuns: count });
+      const told: string[] = [];
+      const tally: Record<string, Record<string, number>> = {};
+      const came = (what: string, of: string) => {
+        tally[what] = { ...tally[what], [of]: (tally[what]?.[of] ?? 0) + 1 };
+      };
 
-    for (const [index, one] of operations.entries()) {
-      const turn = turnFor(run, one);
-      const tell = (outcome: string) =>
-        told.push(
-          `${index + 1}. ${turn.session.name}, through ${turn.api.name}: ${one.act} ${JSON.stringify(turn.asked)}: ${outcome}`,
-        );
-      try {
-        const outcome = await perform(turn, one);
-        tell(outcome.join(', '));
-        for (const part of outcome) {
-          came(one.act, part);
-          came('all', part);
+      for (const [index, one] of operations.entries()) {
+        const turn = turnFor(run, one);
+        const tell = (outcome: string) =>
+          told.push(
+            `${index + 1}. ${turn.session.name}, through ${turn.api.name}: ${one.act} ${JSON.stringify(turn.asked)}: ${outcome}`,
+          );
+        try {
+          const outcome = await perform(turn, one);
+          tell(outcome.join(', '));
+          for (const part of outcome) {
+            came(one.act, part);
+            came('all', part);
+          }
+          came('all', turn.api.name);
+          await compareOwnView(turn.session, one);
+          if ((index + 1) % COMPARE_ALL_EVERY === 0 || index === count - 1) await compareAll(index);
+          await makeRoom();
+        } catch (error) {
+          tell('failed, or what came after it did');
+          const subject = /memory ([0-9a-f-]{36}) /.exec((error as Error).message)?.[1];
+          const lines = told.filter((line, n) => n >= told.length - 12 || (subject && line.includes(subject)));
+          const message = `operation ${index + 1}: ${(error as Error).message}\n\n${lines.join('\n')}\n\nTo repeat it: ${replay(index + 1)}\n`;
+          throw new Error(message, { cause: error });
         }
-        came('all', turn.api.name);
-        await compareOwnView(turn.session, one);
-        if ((index + 1) % COMPARE_ALL_EVERY === 0 || index === count - 1) await compareAll(index);
-        await makeRoom();
-      } catch (error) {
-        tell('failed, or what came after it did');
-        const subject = /memory ([0-9a-f-]{36}) /.exec((error as Error).message)?.[1];
-        const lines = told.filter((line, n) => n >= told.length - 12 || (subject && line.includes(subject)));
-        const message = `operation ${index + 1}: ${(error as Error).message}\n\n${lines.join('\n')}\n\nTo repeat it: ${replay(index + 1)}\n`;
-        throw new Error(message, { cause: error });
       }
-    }
-    const { all, ...acts } = tally;
-    const list = (counts: object) =>
-      Object.entries(counts)
-        .map(([name, n]) => `${name} ${n}`)
-        .join(', ');
-    for (const act of Object.keys(acts).sort()) console.log(`${act}: ${list(acts[act]!)}`);
-    console.log(`in all: ${list(all!)}`);
-    if (count >= 800) {
-      expect(mostContexts, 'there were contexts to speak of').toBeGreaterThanOrEqual(2);
-      for (const [what, n] of Object.entries(atLeast)) {
-        // With half the share as leeway: each run draws its own.
-        expect(
-          all![what] ?? 0,
-          `${what} came ${all![what] ?? 0} times only, of ${count}: ${replay(count)}`,
-        ).toBeGreaterThanOrEqual(Math.floor((n * count) / 2_400 / 2));
+      const { all, ...acts } = tally;
+      const list = (counts: object) =>
+        Object.entries(counts)
+          .map(([name, n]) => `${name} ${n}`)
+          .join(', ');
+      for (const act of Object.keys(acts).sort()) console.log(`${act}: ${list(acts[act]!)}`);
+      console.log(`in all: ${list(all!)}`);
+      if (count >= 800) {
+        expect(mostContexts, 'there were contexts to speak of').toBeGreaterThanOrEqual(2);
+        for (const [what, n] of Object.entries(atLeast)) {
+          // With half the share as leeway: each run draws its own.
+          expect(
+            all![what] ?? 0,
+            `${what} came ${all![what] ?? 0} times only, of ${count}: ${replay(count)}`,
+          ).toBeGreaterThanOrEqual(Math.floor((n * count) / 2_400 / 2));
+        }
       }
-    }
-  });
+    },
+    TIME_LIMIT_MS,
+  );
 
   /** Compares what the caller of the last operation can read now, through one of the APIs. */
   async function compareOwnView(session: Session, { view }: Operation) {

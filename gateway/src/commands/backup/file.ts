@@ -51,7 +51,7 @@ export interface FirstLine {
   createdAt: string;
 }
 
-/** The first line of a backup; null if the file is none. */
+/** The first line of a backup; null if the file is not a backup. */
 export async function firstLineOf(path: string): Promise<FirstLine | null> {
   const { descriptor, size } = openFile(path);
   const parts: Buffer[] = [];
