@@ -261,7 +261,7 @@ describe('the level of a line', () => {
       ['warn', 'graphql UNAUTHENTICATED', 59, 'requests were refused'],
       ['warn', 'reflect INVALID_INPUT', 59, 'calls were refused'],
     ]);
-  }, 60_000);
+  });
 
   it('tells at most a hundred kinds of refusals apart in ten seconds, and writes the rest when it closes', async () => {
     const { lines: written, stream: to } = kept();

@@ -185,7 +185,7 @@ describe('memory_store of documents', () => {
         ),
         { numRuns: 5 },
       );
-    }, 300_000);
+    });
     const withoutSource = (rows: { fields: object }[]) =>
       rows.map(({ fields }) => ({ ...fields, source_url: null, content: null }));
 

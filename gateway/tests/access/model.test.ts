@@ -19,6 +19,7 @@ const seed = Number(process.env.MODEL_SEED || Date.now() % 1_000_000_000);
 const count = Number(process.env.MODEL_OPERATIONS || (engine === 'server' ? 800 : 250));
 const TIME_LIMIT_MS = Math.max(900_000, count * 2_000);
 const COMPARE_ALL_EVERY = 25;
+const MEMORY_ID = /01[0-9a-f]{6}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 // A search returns at most 100 hits and has to find all memories that a caller can read.
 const MOST_MEMORIES = 90;
 
@@ -127,9 +128,11 @@ describe('the access rules', () => {
           await makeRoom();
         } catch (error) {
           tell('failed, or what came after it did');
-          const subject = /memory ([0-9a-f-]{36}) /.exec((error as Error).message)?.[1];
-          const lines = told.filter((line, n) => n >= told.length - 12 || (subject && line.includes(subject)));
-          const message = `operation ${index + 1}: ${(error as Error).message}\n\n${lines.join('\n')}\n\nTo repeat it: ${replay(index + 1)}\n`;
+          const { message: what } = error as Error;
+          const subjects = [...new Set(`${/memory [0-9a-f-]{36} /.exec(what)} ${told.at(-1)}`.match(MEMORY_ID))];
+          const lines = told.filter((line, n) => n >= told.length - 12 || subjects.some((id) => line.includes(id)));
+          const inModel = subjects.map((id) => JSON.stringify(run.world.memories.get(id) ?? `${id} is not there`));
+          const message = `operation ${index + 1}: ${what}\n\n${lines.join('\n')}\n\nIn the model:\n${inModel.join('\n')}\n\nTo repeat it: ${replay(index + 1)}\n`;
           throw new Error(message, { cause: error });
         }
       }

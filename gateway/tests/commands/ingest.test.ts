@@ -109,7 +109,7 @@ describe('l9-memory ingest', () => {
       expect(Buffer.from(await wholeOf(packet_id))).toStrictEqual(readFileSync(join(folder, source)));
     const mcp = await gateway.call('C', 'get_document', { packet_id: stored[7]!.packet_id });
     expect(mcp.body_md).toBe(readFileSync(join(folder, stored[7]!.source), 'utf8'));
-  }, 240_000);
+  });
 
   it('leaves out what Git ignores, names files that cannot be documents, and stores the others', async () => {
     const folder = newFolder();
