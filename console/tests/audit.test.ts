@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { sealAll } from '../../db/tests/audit/support.ts';
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
@@ -130,7 +131,7 @@ describeInBrowser('the page of the audit log', () => {
     expect(await injected(page)).toEqual(NOTHING_INJECTED);
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     const { page } = await own.visit({ as: 'L', path: '/audit', colorScheme, viewport: { width: 320, height: 700 } });
     await page.locator('tbody tr').first().waitFor();
     await page.getByText('Filters').first().click();

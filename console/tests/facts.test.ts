@@ -1,3 +1,4 @@
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
 import { readOnlyKey } from './support/callers.ts';
@@ -127,7 +128,7 @@ describeInBrowser('the page of facts', () => {
     expect(await injected(page)).toEqual(NOTHING_INJECTED);
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     const { page } = await own.visit({ as: 'L', colorScheme, viewport: { width: 320, height: 700 }, path: '/facts' });
     await page.locator('tbody tr').first().waitFor();
     expect(await seriousViolations(page)).toEqual([]);

@@ -1,4 +1,5 @@
 import { eventually } from '../../db/tests/support/eventually.ts';
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
@@ -123,7 +124,7 @@ describeInBrowser('the page of the graph', () => {
     expect(await injected(page)).toEqual(NOTHING_INJECTED);
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     const { page } = await visit('L', around('billing'), { colorScheme, viewport: { width: 320, height: 700 } });
     await page.getByText(/entities and \d+ relations are drawn/).waitFor();
     await page.getByRole('button', { name: /Memories behind calls/ }).click();

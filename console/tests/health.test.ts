@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
@@ -145,7 +146,7 @@ describeInBrowser('the page Health', () => {
     expect(await received()).not.toMatch(/packet_store|orchid-canary/);
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     const { page, problems } = await own.visit({
       as: 'L',
       path: '/health',

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
 import { readOnlyKey } from './support/callers.ts';
@@ -162,7 +163,7 @@ describeInBrowser('the page of memories', () => {
     expect(await page.getByRole('button', { name: /^(Tag|Move|Delete)$/ }).count()).toBe(0);
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     const { page } = await own.visit({
       as: 'L',
       path: '/memories',

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
@@ -319,7 +320,7 @@ describeInBrowser('the page Review', () => {
     expect(await asC.received()).not.toContain('hostile');
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     await save(`${PRESENT} Once more, with-a-very-long-word-${'x'.repeat(80)}`);
     const { page } = await own.visit({
       as: 'L',

@@ -1,3 +1,4 @@
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
 import { readOnlyKey } from './support/callers.ts';
@@ -113,7 +114,7 @@ describeInBrowser('the page of searches', () => {
     expect(searches).toBe(0);
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     const { page } = await own.visit({ as: 'L', path: ask, colorScheme, viewport: { width: 320, height: 700 } });
     await page.getByRole('button', { name: 'Why' }).first().click();
     await page.getByText('Filters').click();

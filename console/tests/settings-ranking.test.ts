@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { eventually } from '../../db/tests/support/eventually.ts';
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { FIND_DEFAULTS, SEARCH_DEFAULTS } from '../src/pages/settings/weights.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
@@ -139,7 +140,7 @@ describeInBrowser('rankings and projects on the page Settings', () => {
     expect(page.url()).toContain('project=acme');
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     const viewport = { width: 320, height: 700 };
     for (const part of ['ranking', 'finding', 'projects', 'projects&project=shop']) {
       const { page } = await own.visit({ as: 'L', path: `/settings?part=${part}`, colorScheme, viewport });

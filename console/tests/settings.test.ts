@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { eventually } from '../../db/tests/support/eventually.ts';
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
@@ -183,7 +184,7 @@ describeInBrowser('the page Settings', () => {
     expect(await asC.received()).not.toMatch(/canary of Anna/);
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     const { page, problems } = await own.visit({
       as: 'L',
       path: '/settings',

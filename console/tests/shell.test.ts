@@ -1,3 +1,4 @@
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
@@ -56,7 +57,7 @@ describeInBrowser('the console', () => {
     expect(new URL(page.url()).pathname).toBe('/console/memories');
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     const { page, problems } = await own.visit({
       as: 'L',
       path: '/memories',

@@ -1,3 +1,4 @@
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
@@ -137,7 +138,7 @@ describeInBrowser('the timeline', () => {
     expect(await injected(page)).toEqual(NOTHING_INJECTED);
   });
 
-  it.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
+  itOnEmbedded.each(['light', 'dark'] as const)('is accessible and fits a phone when it is %s', async (colorScheme) => {
     const { page } = await visit('L', '/timeline', { colorScheme, viewport: { width: 320, height: 700 } });
     await page.getByRole('img', { name: /Counts by day/ }).waitFor();
     await page.locator('.moment').first().waitFor();
