@@ -4,6 +4,7 @@
 
 import fc from 'fast-check';
 import { engine } from '../../../db/tests/support/engine.ts';
+import { retryDeadlocks } from '../../src/database/transaction.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { compareArchives, compareArchiveTables } from './model/archive-operations.ts';
 import { compareKnowledge, compareSeen, compareSeenInGraphql } from './model/knowledge-world.ts';
@@ -252,7 +253,10 @@ describe('the access rules', () => {
     const all = [...run.world.memories.values()];
     if (all.length <= MOST_MEMORIES) return;
     const ids = all.filter((_, place) => place % 2 === 0).map(({ id }) => id);
-    await run.gateway.asSuperuser('delete from public.packet_store where packet_id = any ($1)', [ids]);
+    // Jobs of the gateway lock some of these rows too.
+    await retryDeadlocks(() =>
+      run.gateway.asSuperuser('delete from public.packet_store where packet_id = any ($1)', [ids]),
+    );
     for (const id of ids) model.forget(run.world, id);
   }
 });

@@ -112,8 +112,20 @@ export function decide(
   // Its fields go over to the memory that counts, where they are not locked.
   if (review === 'approved' && live?.fields && breaksLock(live, stated({ ...live.fields, ...memory.fields })))
     return refuse('L9IMM', ...(isBack ? (['L9VAL'] as const) : []));
-  if (review === 'approved' && live)
-    return isBack ? refuse('L9VAL') : { ...nothing, into: live, commit: () => forget(world, memory.id) };
+  if (review === 'approved' && live) {
+    if (isBack) return refuse('L9VAL');
+    const joined: Memory = { ...live, fields: live.fields && { ...live.fields, ...memory.fields } };
+    const replaces = joined.fields?.supersedes !== live.fields?.supersedes;
+    if (replaces && !supersededBy(world, me, joined)) return refusedReplacement(world, me, joined);
+    return {
+      ...nothing,
+      into: live,
+      commit() {
+        forget(world, memory.id);
+        if (replaces) supersede(world, me, joined);
+      },
+    };
+  }
   if (live && isWithheld(next)) return refuse('L9VAL');
   const wrong = review === 'approved' ? faultsOfApproval(world, me, next) : [];
   if (!isWithheld(memory) && cannotBeWithdrawn(world, memory)) wrong.push('L9VAL');
@@ -145,9 +157,12 @@ function faultsOfApproval(world: World, me: Identity, next: Memory): Code[] {
     next.kind !== 'reflection' && world.onApproval.get(next.id)?.some(({ table }) => table === 'reflection_store');
   return [
     ...(waits || isNoLesson ? (['L9VAL'] as const) : []),
-    ...(isOdd ? refuseChange(me, world.memories.get(next.fields!.supersedes!), 'L9VAL').refused : []),
+    ...(isOdd ? refusedReplacement(world, me, next).refused : []),
   ];
 }
+
+const refusedReplacement = (world: World, me: Identity, { fields }: Memory) =>
+  refuseChange(me, world.memories.get(fields!.supersedes!), 'L9VAL');
 
 /** A decision that waits replaces the other one once it is approved. */
 function supersededBy(world: World, me: Identity, next: Memory): Memory | undefined {
