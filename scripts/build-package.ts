@@ -50,7 +50,11 @@ const bundle = await rolldown({
   platform: 'node',
   external: (id) => isInstalled(id) || NOT_BUILT_IN.includes(id),
   // As Node resolves packages: another build of graphql would be another graphql.
-  resolve: { mainFields: ['main'] },
+  resolve: {
+    mainFields: ['main'],
+    // Its main file is of a kind that can't be built in.
+    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
+  },
   plugins: [withoutMapsOfRuru],
 });
 const { output } = await bundle.write({
