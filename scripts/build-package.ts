@@ -43,6 +43,7 @@ const bundle = await rolldown({
     index: join(source, 'index.ts'),
     main: join(source, 'main.ts'),
     cli: join(source, 'cli.ts'),
+    hook: join(source, 'hook.ts'),
     'engine-thread': join(source, 'database', 'engine-thread.ts'),
     'json-thread': join(source, 'http', 'json-thread.ts'),
     'local-worker': join(source, 'embeddings', 'local-worker.ts'),

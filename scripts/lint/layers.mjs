@@ -2,7 +2,7 @@
 const src = '^gateway/src/';
 /** The layers from the top down. The folders of one layer may import each other. */
 const layers = [
-  ['main.ts', 'cli.ts', 'index.ts'],
+  ['main.ts', 'cli.ts', 'hook.ts', 'index.ts'],
   ['cli/'],
   ['commands/'],
   ['gateway.ts'],

@@ -4,6 +4,8 @@ import { example, run } from './options.ts';
 
 const NAMES =
   'claude-code, cursor, codex, vscode, gemini-cli, claude-desktop, windsurf, opencode, or all that are found here';
+const HOOK_OPTIONS =
+  '--home, --within (milliseconds), --tokens (of what is recalled), --project; to archive also --tags, --scope, --redact, --messages';
 
 export function editorCommands(program: Command): void {
   const ofEditors = (command: Command) =>
@@ -26,4 +28,18 @@ export function editorCommands(program: Command): void {
     ),
     'l9-memory uninstall claude-code',
   ).action(run(async () => (await import('../commands/editors/install.ts')).uninstall));
+  example(
+    program
+      .command('hook')
+      .description('what an editor runs by itself; reads its JSON from standard input, and always ends with 0')
+      .argument('<editor>', 'such as claude-code')
+      .argument('<event>', 'as the editor names it, such as SessionStart')
+      .argument('[options...]', HOOK_OPTIONS)
+      .allowUnknownOption()
+      .passThroughOptions(),
+    'l9-memory hook claude-code SessionEnd --messages < event.json',
+  ).action(async (editor: string, event: string, options: string[]) => {
+    const { hook } = await import('../commands/hook/run.ts');
+    await hook(process.env, [editor, event, ...options]);
+  });
 }

@@ -2,7 +2,7 @@
 // .mcp.json), https://code.claude.com/docs/en/hooks (settings.json, timeouts in seconds), https://code.claude.com/docs/en/skills.
 // CLAUDE_CONFIG_DIR moves ~/.claude. The documentation does not say for certain where ~/.claude.json is then, so it stays where it is.
 import { join } from 'node:path';
-import { type Editor, groupedHooks, mcpCommand, type Place, SERVER } from './editor.ts';
+import { type Editor, groupedHooks, hookSpecificOutput, mcpCommand, type Place, SERVER } from './editor.ts';
 import { skillFile } from './skill.ts';
 
 const settings = ({ home, project, env }: Place) =>
@@ -17,6 +17,7 @@ export const claudeCode: Editor = {
   actor: { caller: 'claude-code', creator: 'Claude-Code', source: 'claude-code', agent: 'claude' },
   traces: (place) => [join(place.home, '.claude.json'), settings({ ...place, project: null })],
   hooks: { SessionStart: 'start', UserPromptSubmit: 'prompt', PreCompact: 'archive', SessionEnd: 'archive' },
+  answer: hookSpecificOutput,
   changes: (place, launch) => [
     {
       kind: 'value',

@@ -2,7 +2,7 @@
 // on macOS and Windows). On Linux programs of others use the same file below ~/.config.
 // It has neither hooks nor settings of a project, and it takes skills as uploads only.
 import { join } from 'node:path';
-import { type Editor, mcpCommand, programSettings, SERVER } from './editor.ts';
+import { type Editor, hookSpecificOutput, mcpCommand, programSettings, SERVER } from './editor.ts';
 
 export const claudeDesktop: Editor = {
   name: 'claude-desktop',
@@ -10,6 +10,7 @@ export const claudeDesktop: Editor = {
   actor: { caller: 'claude-desktop', creator: 'Claude-Desktop', source: 'claude-desktop', agent: 'claude' },
   traces: (place) => [join(programSettings(place), 'Claude')],
   hooks: {},
+  answer: hookSpecificOutput,
   changes: (place, launch) =>
     place.project !== null
       ? null

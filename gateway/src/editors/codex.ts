@@ -2,7 +2,7 @@
 // (hooks.json in the form of Claude Code, timeouts in seconds), https://github.com/openai/codex/pull/33895 (SessionEnd, at most 3 seconds),
 // https://developers.openai.com/codex/skills (.agents/skills). CODEX_HOME moves ~/.codex. It asks once whether new hooks are trusted.
 import { join } from 'node:path';
-import { type Editor, groupedHooks, mcpCommand, type Place, SERVER } from './editor.ts';
+import { type Editor, groupedHooks, hookSpecificOutput, mcpCommand, type Place, SERVER } from './editor.ts';
 import { skillFile } from './skill.ts';
 
 const settings = ({ home, project, env }: Place) =>
@@ -16,6 +16,7 @@ export const codex: Editor = {
   actor: { caller: 'codex', creator: 'Codex', source: 'codex', agent: 'codex' },
   traces: (place) => [settings({ ...place, project: null })],
   hooks: { SessionStart: 'start', UserPromptSubmit: 'prompt', PreCompact: 'archive', SessionEnd: 'archive' },
+  answer: hookSpecificOutput,
   changes: (place, launch) => [
     {
       kind: 'table',

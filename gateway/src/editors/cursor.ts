@@ -16,6 +16,10 @@ export const cursor: Editor = {
   actor: { caller: 'C', creator: 'Cursor-IDE', source: 'cursor-ide', agent: 'cursor' },
   traces: (place) => [settings({ ...place, project: null })],
   hooks: { sessionStart: 'start', beforeSubmitPrompt: 'prompt' },
+  answer: (event, text) => ({
+    ...(event === 'beforeSubmitPrompt' && { continue: true }),
+    additional_context: text,
+  }),
   changes: (place, launch) => {
     const file = join(settings(place), 'hooks.json');
     return [

@@ -50,6 +50,8 @@ export interface Editor {
   changes: (place: Place, launch: Launch) => Change[] | null;
   /** What its hooks are for, by the names of their events. */
   hooks: Record<string, HookRole>;
+  /** What such a hook prints, to add a text to the session. */
+  answer: (event: string, text: string) => object;
 }
 
 /** The name of the server in all settings. */
@@ -97,6 +99,11 @@ export const groupedHooks = (
     path: ['hooks', event],
     value: { hooks: [{ type: 'command', command: hookCommand(launch, editor, event), ...others, timeout }] },
   }));
+
+/** The answer to hooks of that form. */
+export const hookSpecificOutput = (event: string, text: string): object => ({
+  hookSpecificOutput: { hookEventName: event, additionalContext: text },
+});
 
 /** Whether an item of a list of hooks runs this command for the editor, in this or an earlier version. */
 export function isOurHook(item: unknown, editor: string): boolean {

@@ -2,7 +2,7 @@
 // https://geminicli.com/docs/hooks/reference (timeouts in milliseconds), https://geminicli.com/docs/cli/using-agent-skills.
 // Not here: SessionEnd and PreCompress, because its transcripts are in a format of their own that `archive` does not read.
 import { join } from 'node:path';
-import { type Editor, groupedHooks, mcpCommand, type Place, SERVER } from './editor.ts';
+import { type Editor, groupedHooks, hookSpecificOutput, mcpCommand, type Place, SERVER } from './editor.ts';
 import { skillFile } from './skill.ts';
 
 const settings = ({ home, project }: Place) => join(project ?? home, '.gemini');
@@ -14,6 +14,7 @@ export const geminiCli: Editor = {
   actor: { caller: 'gemini-cli', creator: 'Gemini-CLI', source: 'gemini-cli', agent: 'gemini' },
   traces: (place) => [settings({ ...place, project: null })],
   hooks: { SessionStart: 'start', BeforeAgent: 'prompt' },
+  answer: hookSpecificOutput,
   changes: (place, launch) => {
     const file = join(settings(place), 'settings.json');
     return [

@@ -3,7 +3,7 @@
 // Not here: hooks, which are plugins in JavaScript there.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Editor, mcpCommand, type Place, SERVER } from './editor.ts';
+import { type Editor, hookSpecificOutput, mcpCommand, type Place, SERVER } from './editor.ts';
 import { skillFile } from './skill.ts';
 
 const globalSettings = ({ home, env }: Place) => join(env.XDG_CONFIG_HOME || join(home, '.config'), 'opencode');
@@ -19,6 +19,7 @@ export const opencode: Editor = {
   actor: { caller: 'opencode', creator: 'OpenCode', source: 'opencode', agent: 'opencode' },
   traces: (place) => [globalSettings(place)],
   hooks: {},
+  answer: hookSpecificOutput,
   changes: (place, launch) => {
     const { command, args } = mcpCommand(launch, 'opencode');
     return [

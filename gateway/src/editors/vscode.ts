@@ -3,7 +3,7 @@
 // https://docs.github.com/en/copilot/how-tos/use-copilot-agents/cloud-agent/create-skills (skills).
 // Not here: hooks, which are a preview, and profiles other than the default one.
 import { join } from 'node:path';
-import { type Editor, mcpCommand, programSettings, SERVER } from './editor.ts';
+import { type Editor, hookSpecificOutput, mcpCommand, programSettings, SERVER } from './editor.ts';
 import { skillFile } from './skill.ts';
 
 export const vscode: Editor = {
@@ -12,6 +12,7 @@ export const vscode: Editor = {
   actor: { caller: 'vscode', creator: 'VS-Code', source: 'vscode', agent: 'copilot' },
   traces: (place) => [join(programSettings(place), 'Code', 'User')],
   hooks: {},
+  answer: hookSpecificOutput,
   changes: (place, launch) => [
     {
       kind: 'value',
