@@ -6,8 +6,7 @@ import { namedPlace } from '../../config/place.ts';
 import type { Editor } from '../../editors/editor.ts';
 import { readEditors } from '../../home/editors.ts';
 import { inferProject } from '../../mcp/working-copy.ts';
-import type { HookInput } from './input.ts';
-import type { HookOptions } from './run.ts';
+import type { HookInput, HookOptions } from './input.ts';
 
 interface Hook {
   editor: Editor;

@@ -16,6 +16,19 @@ export interface HookInput {
   source: string | null;
 }
 
+/** What stands behind the event on the command line. */
+export interface HookOptions {
+  home?: string;
+  within?: string;
+  tokens?: string;
+  tags?: string;
+  project?: string;
+  scope?: string;
+  url?: string;
+  redact?: boolean;
+  messages?: boolean;
+}
+
 export class UnreadableInput extends Error {}
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);

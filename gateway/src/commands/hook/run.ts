@@ -13,7 +13,7 @@ import { type Holder, readHolder } from '../../home/lock.ts';
 import { inferWorkingCopy } from '../../mcp/working-copy.ts';
 import { answers, type Caller, CallRefused } from './calls.ts';
 import { givenTo } from './given.ts';
-import { type HookInput, readInput, UnreadableInput } from './input.ts';
+import { type HookInput, type HookOptions, readInput, UnreadableInput } from './input.ts';
 import { recallForPrompt, recallForStart } from './recall.ts';
 
 /** From the start of the process. Nobody waits for a prompt to be sent; a session may have to wait for the server to start. */
@@ -35,18 +35,6 @@ const OPTIONS = {
   redact: flag,
   messages: flag,
 };
-
-export interface HookOptions {
-  home?: string;
-  within?: string;
-  tokens?: string;
-  tags?: string;
-  project?: string;
-  scope?: string;
-  url?: string;
-  redact?: boolean;
-  messages?: boolean;
-}
 
 interface Hook {
   editor: Editor;
