@@ -79,18 +79,37 @@ function apply(editor: Editor, change: Change, text: string): string {
       checkPath(file, text, path.slice(0, -1), 'object');
       const present = valueAt(readJson(file, text), path);
       if (isDefault ? present !== undefined : isDeepStrictEqual(present, value)) return text;
-      return withValue(text, path, value);
+      return checked(file, withValue(text, path, value), (root) => isDeepStrictEqual(valueAt(root, path), value));
     }
     case 'item': {
       const { file, path, value } = change;
       checkPath(file, text, path, 'list');
+      const isThere = (root: unknown) => {
+        const list = valueAt(root, path);
+        return Array.isArray(list) && list.some((item) => isDeepStrictEqual(withoutOptions(item, value), value));
+      };
       const [first, ...others] = ourItems(editor, text, change);
-      if (first === undefined) return withItem(text, path, value);
+      if (first === undefined) return checked(file, withItem(text, path, value), isThere);
       const once = others.toReversed().reduce((at, index) => withoutValue(at, [...path, index]), text);
-      if (isDeepStrictEqual(valueAt(readJson(file, once), [...path, first]), value)) return once;
-      return withValue(once, [...path, first], value);
+      const present = valueAt(readJson(file, once), [...path, first]);
+      const isSame = isDeepStrictEqual(withoutOptions(present, value), value);
+      return checked(file, isSame ? once : withValue(once, [...path, first], value), isThere);
     }
   }
+}
+
+/** Where a key stands twice in an object, editors read the last of them, and a change goes to the first. */
+function checked(file: string, text: string, isDone: (root: unknown) => boolean): string {
+  if (isDone(readJson(file, text))) return text;
+  throw new SettingsProblem(file, 'one of its objects has the same key twice');
+}
+
+/** An item whose commands are those wanted, without the options that a user added to them. */
+function withoutOptions(item: unknown, wanted: unknown): unknown {
+  if (typeof item === 'string' && typeof wanted === 'string') return item.startsWith(`${wanted} `) ? wanted : item;
+  if (Array.isArray(item) && Array.isArray(wanted)) return item.map((one, index) => withoutOptions(one, wanted[index]));
+  if (!isFields(item) || !isFields(wanted)) return item;
+  return Object.fromEntries(Object.entries(item).map(([key, one]) => [key, withoutOptions(one, wanted[key])]));
 }
 
 /** smol-toml makes objects without a prototype. */

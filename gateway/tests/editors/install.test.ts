@@ -145,6 +145,7 @@ describe('l9-memory install', () => {
     );
     write('.codeium/windsurf/mcp_config.json', `${read('.codeium/windsurf/mcp_config.json')}\n`);
     write('.cursor/skills/l9-memory/SKILL.md', 'mine');
+    rmSync(path('.gemini/settings.json'));
     // A hook of an editor's own that was added meanwhile.
     const hooks = JSON.parse(read('.codex/hooks.json'));
     hooks.hooks.Stop = [{ hooks: [{ type: 'command', command: 'bell' }] }];
@@ -158,6 +159,7 @@ describe('l9-memory install', () => {
     // The entry that ours took the place of is back.
     expect(read('.codeium/windsurf/mcp_config.json')).toBe(`${EXISTING[8]![1]}\n`);
     expect(JSON.parse(read('.codex/hooks.json'))).toStrictEqual({ hooks: { Stop: hooks.hooks.Stop } });
+    expect(Object.keys(treeOf(home)).filter((name) => name.includes('backup'))).toStrictEqual([]);
   });
 
   it('brings entries of an earlier version up to date, and leaves hooks of others beside them alone', async () => {
@@ -168,10 +170,16 @@ describe('l9-memory install', () => {
       JSON.stringify({ hooks: { SessionEnd: [{ hooks: [bell] }, { hooks: [old] }, { hooks: [old] }] } }),
     );
     await run('install', 'claude-code');
+    // An option that a user adds to a command is kept.
+    write(
+      '.claude/settings.json',
+      read('.claude/settings.json').replace(/(hook claude-code SessionEnd[^"]*)/, '$1 --messages'),
+    );
+    expect((await run('install', 'claude-code')).out).toBe('Claude Code: Nothing to change.\n');
     const { SessionEnd } = JSON.parse(read('.claude/settings.json')).hooks;
     expect(SessionEnd).toMatchObject([
       { hooks: [bell] },
-      { hooks: [{ command: expect.stringMatching(/ hook claude-code SessionEnd/) }] },
+      { hooks: [{ command: expect.stringMatching(/ hook claude-code SessionEnd .*--messages$/) }] },
     ]);
   });
 
@@ -181,6 +189,7 @@ describe('l9-memory install', () => {
     ['.claude.json', '{\n  "mcpServers": []\n}', 'line 2: mcpServers must be an object'],
     ['.claude/settings.json', '{\n"hooks": {\n"SessionStart": {}}}', 'line 3: hooks.SessionStart must be a list'],
     ['.claude.json', '{ "a": "\xff" }', 'it is not text in UTF-8'],
+    ['.claude.json', '{ "mcpServers": {}, "mcpServers": {} }', 'one of its objects has the same key twice'],
   ])('refuses %s with %j by its name and line, and changes no file of that editor', async (name, text, cause) => {
     write(name, '');
     writeFileSync(path(name), Buffer.from(text, 'latin1'));

@@ -109,7 +109,7 @@ function show(editor: Editor, changes: Change[], edits: FileEdit[], otherwise: s
     }
     const [from, to] = [before === null ? '/dev/null' : file, after === null ? '/dev/null' : file];
     const patch = createTwoFilesPatch(from, to, before ?? '', after ?? '', '', '', { context: 2 });
-    say(visible(masked(patch.replace(/^=+\n/, ''))).trimEnd());
+    say(visible(masked(patch.slice(patch.indexOf('--- ')))).trimEnd());
   }
   for (const { file, notice } of edits) if (notice) say(`${file}: ${notice}.`);
 }
@@ -150,7 +150,6 @@ function undo({ config }: Setting, editor: Editor, { file, after }: FileEdit): v
   const record = readEditors(config.home)[editor.name]?.files[file];
   if (after === null) removeSettings(file, record?.folders ?? []);
   else writeSettings(file, after, { isPrivate: true });
-  removeBackup(file);
   say(`${after === null ? 'removed' : 'wrote'} ${file}`);
 }
 
@@ -165,6 +164,8 @@ async function forget(
   const { [editor.name]: entry, ...others } = readEditors(config.home);
   if (!entry) return '';
   const undone = new Set(changes.map(({ file }) => file));
+  // Those of files that somebody has deleted or put right by hand are of no more use, either.
+  for (const file of Object.keys(entry.files)) if (undone.has(file)) removeBackup(file);
   const files = Object.fromEntries(Object.entries(entry.files).filter(([file]) => !undone.has(file)));
   if (Object.keys(files).length > 0) {
     writeEditors(config.home, { ...others, [editor.name]: { ...entry, files } });

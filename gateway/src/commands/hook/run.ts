@@ -10,6 +10,7 @@ import { editorNamed } from '../../editors/index.ts';
 import { keyOfEditor } from '../../home/editors.ts';
 import { makeHome, openLog } from '../../home/folder.ts';
 import { type Holder, readHolder } from '../../home/lock.ts';
+import { HomeProblem } from '../../home/problem.ts';
 import { inferWorkingCopy } from '../../mcp/working-copy.ts';
 import { answers, type Caller, CallRefused } from './calls.ts';
 import { givenTo } from './given.ts';
@@ -66,7 +67,7 @@ export async function hook(env: NodeJS.ProcessEnv, args: string[]): Promise<void
     process.stdout.write(`${JSON.stringify(outcome.answer)}\n`, () => end(outcome.says));
   } catch (error) {
     // Messages of others may quote what they were given.
-    const isOwn = error instanceof UnreadableInput || error instanceof CallRefused;
+    const isOwn = [UnreadableInput, CallRefused, HomeProblem].some((one) => error instanceof one);
     const { name: kind, message, code } = error as NodeJS.ErrnoException;
     end(isOwn ? message : (code ?? kind));
   }
