@@ -4,6 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { withoutRecalled } from '../../src/archive/recalled-block.ts';
 import { blockOf, tokensOf } from '../../src/commands/hook/block.ts';
@@ -143,6 +145,25 @@ describe('sessions of editors', () => {
     expect((await run(['doctor', '--json'])).out).toMatch(
       /Claude Code is set up in its settings, as the caller claude-code/,
     );
+  });
+
+  it('attach by the command in the settings as that actor, and as C where no key was made', async () => {
+    const creatorBy = async (editor: string) => {
+      const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
+      const args = [cli, 'mcp', '--caller', editor, '--home', gateway.home.home];
+      const client = new Client({ name: 'editor', version: '1' });
+      const env = { PATH: process.env.PATH!, HOME: folder };
+      await client.connect(new StdioClientTransport({ command: process.execPath, args, env, cwd: site }) as never);
+      const answer = await client.callTool({
+        name: 'save_memory',
+        arguments: { content: `Saved by way of ${editor}.` },
+      });
+      await client.close();
+      return (answer.structuredContent as { memory: { metadata: { creator: string } } }).memory.metadata.creator;
+    };
+    expect(await Promise.all(['claude-code', 'cursor', 'vscode'].map(creatorBy))).toStrictEqual([
+      ...['Claude-Code', 'Cursor-IDE', 'Cursor-IDE'],
+    ]);
   });
 
   it('of Claude Code recall what an earlier one saved, nothing twice, and are archived without it', async () => {
