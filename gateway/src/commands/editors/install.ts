@@ -1,4 +1,5 @@
-// `l9-memory install` and `uninstall`: the entries of l9-memory in the settings of editors. Each editor is changed as a whole or not at all.
+// `l9-memory install` and `uninstall`: the entries of l9-memory in the settings of editors. All files of an editor are
+// read and checked before the first is written.
 import { createTwoFilesPatch } from 'diff';
 import type { Change, Editor } from '../../editors/editor.ts';
 import { editorNamed, editors, isFound } from '../../editors/index.ts';

@@ -60,7 +60,7 @@ const lineOf = ({ id, text, at, creator }: Recollection) =>
   `- [${plain(id)} ${plain(at.slice(0, 10))} by ${plain(creator)}] ${harmless(recalled(cut(text)))}`;
 
 /** Names stand outside the quotes. */
-const plain = (name: string) => name.replace(/[^\p{L}\p{N} ._:@+-]/gu, '?').slice(0, 100);
+const plain = (name: string) => name.replace(/[^\p{L}\p{N} .,_:@+-]/gu, '?').slice(0, 100);
 
 function cut(text: string): string {
   const characters = [...text.replace(/\s+/g, ' ').trim()];

@@ -17,10 +17,14 @@ const rowsOf = (answer: Row | null | undefined, field: string): Row[] =>
   Array.isArray(answer?.[field]) ? (answer[field] as Row[]) : [];
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** Null for what something newer has superseded. */
+/** Who saved it, and the administrator whose words it holds by now. */
+const writersOf = ({ creator, text_creator: textCreator }: Row): string =>
+  textCreator && textCreator !== creator ? `${text(creator)}, text by ${text(textCreator)}` : text(creator);
+
+/** Nothing for what something newer has superseded. */
 function recollectionOf(row: Row, id: unknown, content: unknown, at: unknown): Recollection[] {
   if (row.superseded_by && !row.is_partly_superseded) return [];
-  return [{ id: text(id), text: text(content), at: text(at), creator: text(row.creator) }];
+  return [{ id: text(id), text: text(content), at: text(at), creator: writersOf(row) }];
 }
 
 /** The newest and most important first. */

@@ -53,6 +53,8 @@ export async function hook(env: NodeJS.ProcessEnv, args: string[]): Promise<void
     note(home, `${name} ${event}: ${outcome}, ${Math.round(performance.now())} ms`);
     process.exit(0);
   };
+  // An editor that ends closes the pipe that the answer is written to.
+  process.on('uncaughtException', ({ code, name: kind }: NodeJS.ErrnoException) => end(code ?? kind));
   try {
     const { values: options } = parseArgs({ args: args.slice(2), options: OPTIONS, allowPositionals: false });
     const editor = editorNamed(name);
