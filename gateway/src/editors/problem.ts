@@ -1,7 +1,7 @@
 /** Why the settings of an editor are left as they are: the file, and what is wrong with it. */
 export class SettingsProblem extends Error {
   constructor(file: string, cause: string) {
-    super(`${file}: ${cause}. Nothing was changed in it`);
+    super(`${file}: ${cause}`);
   }
 }
 

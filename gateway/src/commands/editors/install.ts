@@ -88,7 +88,7 @@ async function each(
     } catch (error) {
       if (!(error instanceof SettingsProblem)) throw error;
       failed += 1;
-      process.stderr.write(`${editor.title}: ${error.message}\n`);
+      process.stderr.write(`${editor.title}: ${error.message}. That file was left as it is.\n`);
     }
   }
   return failed === 0 ? 0 : 1;
