@@ -7,5 +7,11 @@ const { join } = require('node:path');
 const { run } = require('../scripts/with-node.cjs');
 
 const root = join(__dirname, '..');
-const source = join(root, 'gateway', 'src', 'cli.ts');
-run([existsSync(source) ? source : join(root, 'dist', 'gateway', 'cli.js'), ...process.argv.slice(2)]);
+// Hooks run with each prompt, and load no other command.
+const isHook = process.argv[2] === 'hook' && process.argv.length > 4;
+const program = isHook ? 'hook' : 'cli';
+const source = join(root, 'gateway', 'src', `${program}.ts`);
+run([
+  existsSync(source) ? source : join(root, 'dist', 'gateway', `${program}.js`),
+  ...process.argv.slice(isHook ? 3 : 2),
+]);

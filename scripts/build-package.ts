@@ -43,6 +43,7 @@ const bundle = await rolldown({
     index: join(source, 'index.ts'),
     main: join(source, 'main.ts'),
     cli: join(source, 'cli.ts'),
+    hook: join(source, 'hook.ts'),
     'engine-thread': join(source, 'database', 'engine-thread.ts'),
     'json-thread': join(source, 'http', 'json-thread.ts'),
     'local-worker': join(source, 'embeddings', 'local-worker.ts'),
@@ -50,7 +51,11 @@ const bundle = await rolldown({
   platform: 'node',
   external: (id) => isInstalled(id) || NOT_BUILT_IN.includes(id),
   // As Node resolves packages: another build of graphql would be another graphql.
-  resolve: { mainFields: ['main'] },
+  resolve: {
+    mainFields: ['main'],
+    // Its main file is of a kind that can't be built in.
+    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
+  },
   plugins: [withoutMapsOfRuru],
 });
 const { output } = await bundle.write({

@@ -156,6 +156,14 @@ async function use(folder: string, node: string): Promise<void> {
         await client.close();
       }
     });
+    await check(name('install, and the hook that it sets up for prompts'), () => {
+      run('install', 'claude-code');
+      const { hooks } = JSON.parse(readFileSync(join(home, '.claude', 'settings.json'), 'utf8'));
+      const [{ command: hook }] = hooks.UserPromptSubmit[0].hooks;
+      const input = JSON.stringify({ session_id: 's1', prompt: 'on which days do we deploy?', cwd: folder });
+      const line = `${hook} --project l9 --within 20000`;
+      expectMatch(execFileSync('sh', ['-c', line], { env, input, encoding: 'utf8' }), /We deploy on Tuesdays/);
+    });
     await check(name('the editor and the console'), async () => {
       for (const [path, expected] of [
         ['/', /ruru/i],

@@ -6,6 +6,7 @@ import { accessCommands } from './cli/access.ts';
 import { archiveCommands } from './cli/archive.ts';
 import { backupCommands } from './cli/backup.ts';
 import { databaseCommands } from './cli/database.ts';
+import { editorCommands } from './cli/editors.ts';
 import { memoriesCommands } from './cli/memories.ts';
 import { reviewCommands } from './cli/review.ts';
 import { serverCommands } from './cli/server.ts';
@@ -19,6 +20,7 @@ const program = new Command('l9-memory')
 const groups: [string, (program: Command) => void][] = [
   ['Memories:', memoriesCommands],
   ['Server:', serverCommands],
+  ['Editors:', editorCommands],
   ['Reviews:', reviewCommands],
   ['Sessions:', archiveCommands],
   ['Access and audit:', accessCommands],

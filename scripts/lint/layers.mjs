@@ -2,12 +2,12 @@
 const src = '^gateway/src/';
 /** The layers from the top down. The folders of one layer may import each other. */
 const layers = [
-  ['main.ts', 'cli.ts', 'index.ts'],
+  ['main.ts', 'cli.ts', 'hook.ts', 'index.ts'],
   ['cli/'],
   ['commands/'],
   ['gateway.ts'],
   ['server/', 'mcp/', 'graphql/', 'http/', 'console/'],
-  ['archive/', 'extraction/', 'jobs/', 'operations/'],
+  ['archive/', 'editors/', 'extraction/', 'jobs/', 'operations/'],
   ['home/', 'auth/', 'audit/', 'database/', 'embeddings/', 'metrics/'],
   ['base/', 'config/', 'input/'],
 ];

@@ -1,5 +1,6 @@
 // A session of an agent in one form, whatever tool recorded it. Formats are read into it, and it is what the archive stores.
 import type { TimeReader } from '../input/times.ts';
+import { withoutRecalled } from './recalled-block.ts';
 
 export const SOURCES = ['claude-code', 'codex', 'cm', 'json', 'jsonl'] as const;
 export type Source = (typeof SOURCES)[number];
@@ -74,6 +75,10 @@ export const textOf = (value: unknown): string | null => (typeof value === 'stri
 
 /** The text of a message whose content is a string or a list of parts, as the APIs of Anthropic and OpenAI have it. */
 export function textOfContent(content: unknown): string {
+  return withoutRecalled(wholeTextOf(content));
+}
+
+function wholeTextOf(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
   const parts = content.map((part: unknown) => {

@@ -21,16 +21,6 @@ export function archiveCommands(program: Command): void {
   ).action(run(async () => (await import('../commands/archive/add.ts')).add));
   asking(
     archive
-      .command('hook')
-      .description('archive a session of Claude Code in the background; reads the JSON of its SessionEnd hook')
-      .option('--tags <list>', 'labels', list)
-      .option('--project <id>', 'the project; default: the Git working copy of the session')
-      .option('--scope <scope>', 'who can see it; default: the narrowest scope of the caller')
-      .option('--redact', 'replace what looks like a secret, instead of refusing the session')
-      .option('--messages', 'also save what was said as memories of kind message, with speaker and time'),
-  ).action(run(async () => (await import('../commands/archive/hook.ts')).hook));
-  asking(
-    archive
       .command('list')
       .description('list archived sessions, the best match or the newest first')
       .argument('[query]', 'words to look for')

@@ -25,3 +25,7 @@ export const run =
   async (...given: Given) => {
     process.exitCode = await (await load())(process.env, ...given);
   };
+
+/** The environment with the home folder of an option: settings of editors are a command, and not all of them take variables. */
+export const inHome = (env: NodeJS.ProcessEnv, { home }: { home?: string }): NodeJS.ProcessEnv =>
+  home === undefined ? env : { ...env, L9_MEMORY_HOME: home };

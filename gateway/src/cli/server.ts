@@ -1,6 +1,6 @@
 // Commands that start, stop and examine the server.
 import type { Command } from 'commander';
-import { run } from './options.ts';
+import { inHome, run } from './options.ts';
 
 export function serverCommands(program: Command): void {
   program
@@ -50,13 +50,14 @@ export function serverCommands(program: Command): void {
     .description('serve MCP over stdio through the server of this home folder, which is started if none runs')
     .option(
       '--caller <name>',
-      'use the key of this caller in credentials.json; default: the key in MCP_API_KEY, otherwise C',
+      'use the key that `install` made for this editor, or that of this caller in credentials.json; default: the key in MCP_API_KEY, otherwise C',
     )
+    .option('--home <folder>', 'the home folder; default: L9_MEMORY_HOME, or ~/.l9-memory')
     .option('--tools <sets>', 'list these sets of tools: core (the default), knowledge, archive, review, admin, all')
     .action(async (options) => {
       const { keepCompiledModules } = await import('../home/cache.ts');
       keepCompiledModules();
       const { mcp } = await import('../mcp/stdio.ts');
-      process.exitCode = await mcp(process.env, options);
+      process.exitCode = await mcp(inHome(process.env, options), options);
     });
 }

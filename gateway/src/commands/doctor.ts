@@ -1,8 +1,6 @@
 // `l9-memory doctor`: what is wrong here, and what to do about it. Each check is one line; the trial memory that it saves is deleted again.
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, loadConfig } from '../config/config.ts';
 import { withConnection } from '../database/connection.ts';
@@ -10,6 +8,8 @@ import { psqlSocket } from '../database/psql-socket.ts';
 import { credentialsPath } from '../home/credentials.ts';
 import { findServer } from '../home/find-server.ts';
 import { checkHome, checkOwner } from '../home/folder.ts';
+import { ofEditors } from './editors/check.ts';
+import { type Check, note, well, wrong } from './support/check.ts';
 import { type Client, connect, reasonOf } from './support/client.ts';
 import { styled } from './support/output.ts';
 
@@ -22,18 +22,6 @@ const SEALED_WITHIN_SECONDS = 15 * 60;
 const PROJECT = 'l9-memory-doctor';
 // If this process is killed before it deletes the trial memory, it expires.
 const TRIAL_LASTS_MS = 60 * 60_000;
-
-interface Check {
-  name: string;
-  /** True: well; false: wrong; null: nothing is wrong, but somebody may want to know. */
-  isWell: boolean | null;
-  /** What was found, and where something is wrong what to do. */
-  says: string;
-}
-
-const well = (name: string, says: string): Check => ({ name, isWell: true, says });
-const wrong = (name: string, says: string): Check => ({ name, isWell: false, says });
-const note = (name: string, says: string): Check => ({ name, isWell: null, says });
 
 /** Prints a line for each check. Returns 1 if anything is wrong. */
 export async function doctor(env: NodeJS.ProcessEnv, options: { caller?: string; json?: boolean }): Promise<number> {
@@ -52,7 +40,7 @@ export async function doctor(env: NodeJS.ProcessEnv, options: { caller?: string;
       ...ofSettings(config),
       ...ofHome(config),
       ...(await ofServer(env, config, options.caller ?? 'C')),
-      ...ofEditors(),
+      ...(await ofEditors(env)),
     ]);
   }
   if (!options.json) process.stdout.write(failed === 0 ? '\nAll is well.\n' : `\n${failed} of these need a hand.\n`);
@@ -297,37 +285,5 @@ async function ofTrial(client: Client): Promise<Check[]> {
     return checks;
   } finally {
     await client.request(DELETE, { packetId });
-  }
-}
-
-/** Where editors keep the servers of MCP that they use. */
-const EDITORS: [string, string][] = [
-  ['Claude Code', '.claude.json'],
-  ['Codex', '.codex/config.toml'],
-  ['Cursor', '.cursor/mcp.json'],
-  ['Gemini CLI', '.gemini/settings.json'],
-  ['Windsurf', '.codeium/windsurf/mcp_config.json'],
-];
-const OF_PROJECT: [string, string][] = [
-  ['Claude Code', '.mcp.json'],
-  ['Cursor', '.cursor/mcp.json'],
-  ['VS Code', '.vscode/mcp.json'],
-];
-
-function ofEditors(): Check[] {
-  const wired = [
-    ...EDITORS.map(([name, file]) => [name, join(homedir(), file)] as const),
-    ...OF_PROJECT.map(([name, file]) => [name, join(process.cwd(), file)] as const),
-  ].filter(([, file]) => mentionsUs(file));
-  return wired.length === 0
-    ? [note('editors', 'none here uses l9-memory yet: README.md says how to set one up')]
-    : [...new Map(wired.map(([name, file]) => [file, well('editors', `${name} uses it (${file})`)])).values()];
-}
-
-function mentionsUs(file: string): boolean {
-  try {
-    return readFileSync(file, 'utf8').includes('l9-memory');
-  } catch {
-    return false;
   }
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../config/config.ts';
 import { findServer } from '../home/find-server.ts';
 import { readHolder } from '../home/lock.ts';
+import { editorsInUse } from './editors/check.ts';
 import { connect, reasonOf, told } from './support/client.ts';
 import { minuteOf, type OutputOptions, styled } from './support/output.ts';
 import { STOP_WITHIN_MS } from './support/stop-signal.ts';
@@ -31,8 +32,11 @@ export const status = (env: NodeJS.ProcessEnv, options: OutputOptions): Promise<
     const client = await connect(env, options);
     const ready = await client.ready();
     const { getMemoryStats: stats } = await client.request<Stats>(STATS);
+    const editors = editorsInUse(env);
     if (options.json) {
-      process.stdout.write(`${JSON.stringify({ home: config.home, running: true, server, ready, memories: stats })}\n`);
+      process.stdout.write(
+        `${JSON.stringify({ home: config.home, running: true, server, ready, memories: stats, editors })}\n`,
+      );
       return 0;
     }
     const { status: state, ...checks } = ready;
@@ -52,10 +56,12 @@ export const status = (env: NodeJS.ProcessEnv, options: OutputOptions): Promise<
         'memories',
         `${stats.total} that ${options.caller ?? 'C'} can read, ${stats.awaitingEmbedding} of them without a vector yet`,
       ],
+      ['editors', editors.join(', ') || 'none is set up here'],
     ];
     process.stdout.write(
       `${lines.map(([name, value]) => `${styled('dim', name!.padEnd(10))} ${value}\n`).join('')}${steps([
         stats.total === 0 ? ['l9-memory save "…"', 'remember something'] : ['l9-memory search "…"', 'find something'],
+        ...(editors.length === 0 ? [['l9-memory install all', 'set up the editors that are found here']] : []),
         ['l9-memory console', 'open the console in a browser'],
         ['l9-memory --help', 'see all commands'],
       ])}`,

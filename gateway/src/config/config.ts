@@ -1,9 +1,9 @@
 // The one place that reads the environment. An empty value counts as unset.
-import { homedir } from 'node:os';
-import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { apiKeys, ConfigError, environment, withSecretsOfFiles } from './environment.ts';
+import { apiKeys, environment, withSecretsOfFiles } from './environment.ts';
 import { misspeltIn } from './misspelt.ts';
+import { homeOf, namedPlace } from './place.ts';
+import { ConfigError } from './problem.ts';
 import { words } from './trusted-proxies.ts';
 
 export { ConfigError };
@@ -56,9 +56,6 @@ export function refuseSharedKeys(keys: Record<string, string[]>): void {
     }
   }
 }
-
-/** Editors do not expand ~ in the variables that they set: without this, each of their folders would get a home named ~. */
-const homeOf = (path: string) => resolve(path.replace(/^~(?=$|[/\\])/, homedir()));
 
 const embeddingSettings = (settings: z.infer<typeof environment>): EmbeddingSettings => ({
   model: settings.EMBEDDING_MODEL ?? null,
@@ -132,7 +129,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     /** The psql that `l9-memory psql` runs. */
     psql: settings.PSQL,
     /** Folder of credentials.json, of the lock, and of the embedded engine's data. */
-    home: homeOf(settings.L9_MEMORY_HOME ?? '~/.l9-memory'),
+    home: homeOf(settings.L9_MEMORY_HOME),
     host: settings.HOST,
     port: settings.PORT,
     /** Whether there is a console; null: where only this machine reaches the server. */
@@ -165,11 +162,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     /** The key that `l9-memory mcp` uses without --caller. */
     mcpApiKey: settings.MCP_API_KEY ?? null,
     /** The project, branch and org of an editor's session, in place of those of its working copy. */
-    place: {
-      project: settings.L9_PROJECT ?? settings.CORTEX_PROJECT ?? null,
-      branch: settings.L9_BRANCH ?? settings.CORTEX_BRANCH ?? null,
-      org: settings.L9_ORG ?? settings.CORTEX_ORG ?? null,
-    },
+    place: namedPlace(settings),
     /** The key of the environment; null: the one of credentials.json. */
     archiveKey: settings.ARCHIVE_KEY ?? settings.LUMERA_MEMORY_KEY ?? null,
     archive: {

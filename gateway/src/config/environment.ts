@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { readFileWithin, reasonOfRefusal } from '../input/files.ts';
 import { isBranch, isProject } from '../input/names.ts';
 import { problemOfMasterKeys } from './master-keys.ts';
+import { ConfigError } from './problem.ts';
 import { trustedProxies, words } from './trusted-proxies.ts';
 
 const url = (...protocols: string[]) =>
@@ -165,8 +166,6 @@ export const environment = z.object({
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').optional(),
   NODE_ENV: z.string().optional(),
 });
-
-export class ConfigError extends Error {}
 
 /** What can also be given as NAME_FILE, the path of a file. The URLs of databases contain passwords. */
 export const SECRETS = [

@@ -1,4 +1,4 @@
-import { ConfigError } from '../config/config.ts';
+import { ConfigError } from '../config/problem.ts';
 
 /** Why a home folder, or a file in it, cannot be used: one sentence that names the path, the cause and the way out. */
 export class HomeProblem extends ConfigError {

@@ -11,7 +11,9 @@ import {
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
+import { editorNamed } from '../editors/index.ts';
 import { loadCredentials } from '../home/credentials.ts';
+import { keyOfEditor } from '../home/editors.ts';
 import { createIntroduction } from './introduction.ts';
 import { createLink } from './link.ts';
 import { withLocalSession } from './local-session.ts';
@@ -136,9 +138,15 @@ function toolsOf(asked: string, caller: string | undefined): Tool[] {
 
 /** During a rotation a caller has several keys, some of which a running server may not know. */
 function keysOf(config: Config, caller: string): string[] {
+  const ofEditor = keyOfEditor(config.home, caller);
+  if (ofEditor !== null) return [ofEditor];
   const { mcpApiKeys } = loadCredentials(config);
   const keys = Object.hasOwn(mcpApiKeys, caller) ? mcpApiKeys[caller] : undefined;
   if (keys) return keys;
+  if (editorNamed(caller) && mcpApiKeys.C) {
+    say(`there is no key for ${caller} yet, so it acts as C: \`l9-memory install ${caller}\` makes one`);
+    return mcpApiKeys.C;
+  }
   throw new ConfigError(
     `--caller ${caller}: there is no key for that name. Known: ${Object.keys(mcpApiKeys).sort().join(', ')}`,
   );

@@ -1,0 +1,2 @@
+/** The settings can't be used. */
+export class ConfigError extends Error {}
