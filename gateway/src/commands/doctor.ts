@@ -1,15 +1,19 @@
 // `l9-memory doctor`: what is wrong here, and what to do about it. Each check is one line; the trial memory that it saves is deleted again.
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, loadConfig } from '../config/config.ts';
+import { secretFiles } from '../config/environment.ts';
 import { withConnection } from '../database/connection.ts';
+import { requireLogins } from '../database/logins.ts';
+import { pendingMigrations } from '../database/migrations.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
 import { credentialsPath } from '../home/credentials.ts';
+import { examineHome } from '../home/examine.ts';
 import { findServer } from '../home/find-server.ts';
-import { checkHome, checkOwner } from '../home/folder.ts';
+import { checkOwner } from '../home/folder.ts';
 import { type Client, connect, reasonOf } from './support/client.ts';
 import { styled } from './support/output.ts';
 
@@ -51,11 +55,13 @@ export async function doctor(env: NodeJS.ProcessEnv, options: { caller?: string;
     tell([
       ...ofSettings(config),
       ...ofHome(config),
+      ...ofKeys(env, config),
+      ofDisk(config),
       ...(await ofServer(env, config, options.caller ?? 'C')),
       ...ofEditors(),
     ]);
   }
-  if (!options.json) process.stdout.write(failed === 0 ? '\nAll is well.\n' : `\n${failed} of these need a hand.\n`);
+  if (!options.json) process.stdout.write(failed === 0 ? '\nAll is well.\n' : `\nNot well: ${failed}.\n`);
   return failed === 0 ? 0 : 1;
 }
 
@@ -70,7 +76,16 @@ async function tried<T>(name: string, work: () => T | Promise<T>): Promise<T | C
   try {
     return await work();
   } catch (error) {
-    return wrong(name, reasonOf(error));
+    return wrong(name, whyOf(error as Error));
+  }
+}
+
+/** An error that no other command expects is a line here, too. */
+function whyOf(error: Error): string {
+  try {
+    return reasonOf(error);
+  } catch {
+    return error.message;
   }
 }
 
@@ -85,34 +100,61 @@ function ofNode(): Check {
 const ofSettings = ({ misspelt }: Config): Check[] =>
   misspelt.length === 0 ? [well('settings', 'no variable is misspelt')] : misspelt.map((one) => wrong('settings', one));
 
-function ofHome({ home }: Config): Check[] {
-  if (!existsSync(home)) return [note('home', `${home} does not exist yet: the first start makes it`)];
+function ofHome(config: Config): Check[] {
+  const { home } = config;
   try {
-    checkHome(home);
+    const { isDataGone } = examineHome(config);
+    if (!existsSync(home)) return [note('home', `${home} does not exist yet: the first start makes it`)];
     checkOwner(home, statSync(home));
+    if (isDataGone) return [wrong('home', `${home} has keys but no database: ${RESTORE}`)];
   } catch (error) {
-    return [wrong('home', reasonOf(error))];
+    return [wrong('home', whyOf(error as Error))];
   }
-  return [well('home', home), ...[home, credentialsPath(home)].filter((path) => existsSync(path)).flatMap(tooOpen)];
+  return [well('home', home)];
 }
 
+const RESTORE = 'bring a backup back with `l9-memory restore`, or name the right folder in L9_MEMORY_HOME';
+
+// What mounts secrets into a container decides about their permissions.
+const MOUNTED = /^\/(var\/)?run\//;
+
 /** Files with keys that other users of this machine can read. */
-function tooOpen(path: string): Check[] {
-  const mode = statSync(path).mode & 0o777;
-  const isOpen = process.platform !== 'win32' && (mode & 0o077) !== 0;
-  return isOpen
-    ? [wrong('keys', `${path} is open to other users (mode ${mode.toString(8)}): \`chmod go= ${path}\``)]
-    : [];
+function ofKeys(env: NodeJS.ProcessEnv, { home }: Config): Check[] {
+  const open = [home, credentialsPath(home), ...secretFiles(env).filter((path) => !MOUNTED.test(path))].flatMap(
+    (path) => {
+      const mode = (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077;
+      return mode === 0 || process.platform === 'win32'
+        ? []
+        : [wrong('keys', `other users may open ${path}: \`chmod go= ${path}\``)];
+    },
+  );
+  return open.length > 0 ? open : [well('keys', 'no other user can read them')];
+}
+
+/** The room where the home folder is, or will be. */
+function ofDisk({ home }: Config): Check {
+  let folder = home;
+  while (!existsSync(folder)) folder = dirname(folder);
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  return free < LITTLE_DISK_BYTES
+    ? wrong('disk', `${Math.round(free / 1024 ** 2)} MB are left: make room before saves are refused`)
+    : well('disk', `${Math.round(free / 1024 ** 3)} GB are left`);
 }
 
 async function ofServer(env: NodeJS.ProcessEnv, config: Config, caller: string): Promise<Check[]> {
   const server = await findServer(config.home);
   if (!server) {
     const isFree = await isPortFree(config);
-    const start = note('server', 'none runs: `l9-memory start` starts one, and then this command checks the rest');
-    return isFree
-      ? [well('port', `${config.port} is free`), start]
-      : [wrong('port', `${config.port} is in use by another program: end it, or set PORT`), start];
+    // The embedded engine runs in the server only.
+    const database = config.databaseUrl === null ? [] : await tried('engine', () => ofDatabaseServer(config));
+    return [
+      isFree
+        ? well('port', `${config.port} is free`)
+        : wrong('port', `${config.port} is in use by another program: end it, or set PORT`),
+      ...[database].flat(),
+      note('server', 'none runs: `l9-memory start` starts one, and then this command checks the rest'),
+    ];
   }
   const client = await tried('server', () => connect(env, { caller }));
   if ('isWell' in client) return [client];
@@ -149,9 +191,10 @@ async function ofReadiness(client: Client): Promise<Check[]> {
   const ready = await client.ready();
   const warnings = (ready.warnings as string[] | undefined) ?? [];
   return [
-    ...Object.entries(REMEDIES).map(([name, remedy]) =>
-      ready[name] === 'ok' ? well(name, 'ok') : wrong(name, `${ready[name]}: ${remedy}`),
-    ),
+    ...Object.entries(REMEDIES)
+      // Of the disk another line says how much room is left.
+      .filter(([name]) => name !== 'disk' || ready[name] !== 'ok')
+      .map(([name, remedy]) => (ready[name] === 'ok' ? well(name, 'ok') : wrong(name, `${ready[name]}: ${remedy}`))),
     ...warnings.map((one) => wrong('start', one)),
   ];
 }
@@ -183,10 +226,27 @@ const ofDatabase = ({ databaseUrl, home }: Config): Promise<Check[]> =>
     ];
   });
 
+/** A database server while no gateway runs: what a start would refuse. */
+async function ofDatabaseServer(config: Config): Promise<Check[]> {
+  await requireLogins(config);
+  const found = await ofDatabase(config);
+  const pending = await tried('migrations', () =>
+    withConnection(config.databaseUrl!, async (database) => {
+      await database.query('set role l9_worker');
+      return pendingMigrations(database);
+    }),
+  );
+  if (!Array.isArray(pending)) return [...found, pending];
+  if (pending.length === 0) return [...found, well('migrations', 'ok')];
+  return [
+    ...found,
+    wrong('migrations', `${pending.join(', ')}: start with DATABASE_OWNER_URL, or run \`l9-memory db setup\``),
+  ];
+}
+
 const HEALTH = `{ admin { health {
   checkedAt servingModel arrivingModel arrivingRemaining embeddingWaiting embeddingFailing embeddingError unsealedOldestSeconds
   indexes { indexName isValid } jobs { type failed lastError lastFailedAt lastCompletedAt }
-  gateway { diskFreeBytes diskState }
 } } }`;
 
 interface Health {
@@ -200,7 +260,6 @@ interface Health {
   unsealedOldestSeconds: number | null;
   indexes: { indexName: string; isValid: boolean }[];
   jobs: { type: string; lastError: string | null; lastFailedAt: string | null; lastCompletedAt: string | null }[];
-  gateway: { diskFreeBytes: number | null; diskState: string };
 }
 
 async function ofHealth(client: Client): Promise<Check[]> {
@@ -211,7 +270,6 @@ async function ofHealth(client: Client): Promise<Check[]> {
   const apart = Math.abs(Date.parse(health.checkedAt) - middle);
   const invalid = health.indexes.filter(({ isValid }) => !isValid).map(({ indexName }) => indexName);
   const failing = health.jobs.filter((job) => job.lastFailedAt && job.lastFailedAt > (job.lastCompletedAt ?? ''));
-  const free = health.gateway.diskFreeBytes;
   const unsealed = health.unsealedOldestSeconds ?? 0;
   return [
     apart <= CLOCK_WITHIN_MS
@@ -242,9 +300,6 @@ async function ofHealth(client: Client): Promise<Check[]> {
           'audit',
           `rows of ${Math.round(unsealed / 60)} minutes ago are not sealed: the job that seals does not run`,
         ),
-    ...(free !== null && free < LITTLE_DISK_BYTES
-      ? [wrong('disk', `${Math.round(free / 1024 ** 2)} MB are left: make room before saves are refused`)]
-      : []),
   ];
 }
 

@@ -13,12 +13,13 @@ export interface Ended {
 interface How {
   home: string;
   stdin?: string;
+  env?: NodeJS.ProcessEnv;
   /** Whether nobody reads on after the first output, as with `head`. */
   closesStdout?: boolean;
 }
 
-export function runCommand(args: string[], { home, stdin = '', closesStdout = false }: How): Promise<Ended> {
-  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, L9_MEMORY_HOME: home } });
+export function runCommand(args: string[], { home, stdin = '', env = {}, closesStdout = false }: How): Promise<Ended> {
+  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...env, L9_MEMORY_HOME: home } });
   const ended: Ended = { code: null, out: '', err: '' };
   child.stdout.on('data', (data) => {
     ended.out += data;
