@@ -12,8 +12,9 @@ export interface OutputOptions extends ClientOptions {
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Text in a colour, where standard output is a terminal and NO_COLOR is not set. */
-export const styled = (style: Style, text: string): string => styleText(style, text, { stream: process.stdout });
+/** Text in a colour, where the stream that it is for is a terminal and NO_COLOR is not set. */
+export const styled = (style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string =>
+  styleText(style, text, { stream });
 
 /** An instant as the minute in UTC. */
 export const minuteOf = (instant: string): string => new Date(instant).toISOString().slice(0, 16).replace('T', ' ');
