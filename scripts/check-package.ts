@@ -1,6 +1,6 @@
 // `npm run check:package`: packs, installs the package in an empty folder elsewhere, without what is optional, and uses it as a person
 // and an editor would, on the oldest and the newest Node that it is for. Its last line counts, as those of the tests do.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -26,7 +26,7 @@ const { cacheFolder } = createRequire(import.meta.url)('./with-node.cjs') as {
 };
 
 const MEGABYTE = 1_000_000;
-const LIMITS = { packed: 40 * MEGABYTE, installed: 160 * MEGABYTE };
+const LIMITS = { packed: 40 * MEGABYTE, installed: 160 * MEGABYTE, backup: 100 * MEGABYTE };
 const READY_WITHIN_MS = 120_000;
 // Packages of Node itself, as scripts/with-node.cjs fetches them.
 const NODES = ['22.23.2', process.versions.node];
@@ -94,8 +94,10 @@ async function freePort(): Promise<string> {
   return String(port);
 }
 
-/** Uses the package as installed in `folder`, on one Node, with a home folder of its own. */
-async function use(folder: string, node: string): Promise<void> {
+const secondsSince = (began: number) => (performance.now() - began) / 1000;
+
+/** Uses the package as installed in `folder` within so many seconds, on one Node, with a home folder of its own. */
+async function use(folder: string, node: string, installedIn: number): Promise<void> {
   const label = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
   const name = (what: string) => `${what} (Node ${label})`;
   const home = mkdtempSync(join(scratch, 'home-'));
@@ -125,7 +127,7 @@ async function use(folder: string, node: string): Promise<void> {
       for (;;) {
         const answer = await fetch(`http://127.0.0.1:${env.PORT}/ready`).catch(() => null);
         const { status, embedder } = answer ? ((await answer.json()) as Record<string, string>) : {};
-        if (status === 'ready' && embedder === 'ok') return `${((performance.now() - began) / 1000).toFixed(1)} s`;
+        if (status === 'ready' && embedder === 'ok') return `${secondsSince(began).toFixed(1)} s`;
         if (server.exitCode !== null || performance.now() - began > READY_WITHIN_MS)
           throw new Error(`not ready: ${said}`);
         await sleep(100);
@@ -138,7 +140,10 @@ async function use(folder: string, node: string): Promise<void> {
       // Its vector is stored a moment after the memory.
       for (let tries = 1; ; tries++) {
         const found = run('search', 'which', 'day', 'do', 'releases', 'go', 'out', '--project', 'l9');
-        if (found.includes('We deploy on Tuesdays') || tries === 20) return expectMatch(found, /We deploy on Tuesdays/);
+        if (found.includes('We deploy on Tuesdays') || tries === 20) {
+          expectMatch(found, /We deploy on Tuesdays/);
+          return `${(installedIn + secondsSince(began)).toFixed(1)} s from the tarball to here, of 60`;
+        }
         await sleep(500);
       }
     });
@@ -174,6 +179,20 @@ async function use(folder: string, node: string): Promise<void> {
         expectMatch(await page.text(), expected);
       }
     });
+    const backup = join(home, 'memory.backup');
+    await check(name('backup, while it runs'), () => {
+      expectMatch(run('backup', backup), /rows in \d+ tables/);
+      return within(statSync(backup).size, LIMITS.backup);
+    });
+    await check(name('restore, into an empty home'), () => {
+      const restored = { ...env, L9_MEMORY_HOME: join(home, 'restored') };
+      const { stderr } = spawnSync(node, [command, 'restore', backup], {
+        cwd: folder,
+        env: restored,
+        encoding: 'utf8',
+      });
+      expectMatch(stderr, /as many as were backed up[\s\S]*by words, and [1-9]\d* of \d+ by meaning\nrestored to /);
+    });
     await check(name('stop'), async () => {
       expectMatch(run('stop'), /^stopped process/);
       await ended;
@@ -191,11 +210,14 @@ try {
     npm(['pack', '--ignore-scripts', '--json', '--pack-destination', scratch], root),
   ) as [{ filename: string }];
   const folder = join(scratch, 'elsewhere');
+  let installedIn = 0;
   await check('npm pack', () => within(statSync(join(scratch, filename)).size, LIMITS.packed));
   await check('npm install of the package alone, without optional parts', () => {
+    const began = performance.now();
     mkdirSync(folder);
     writeFileSync(join(folder, 'package.json'), '{ "private": true }');
     npm(['install', '--omit=optional', join(scratch, filename)], folder);
+    installedIn = secondsSince(began);
     return within(bytesIn(join(folder, 'node_modules')), LIMITS.installed);
   });
   // A release lists what the package was made of; npm refuses where the lock file and package.json disagree.
@@ -205,7 +227,7 @@ try {
   });
   for (const wanted of NODES) {
     const node = nodeOf(wanted);
-    if (node) await use(folder, node);
+    if (node) await use(folder, node, installedIn);
     else console.log(`- Node ${wanted} is not to be had here`);
   }
 } finally {

@@ -1,4 +1,4 @@
-// Commands about who may call, and what is on the record.
+// Commands about who may call: tokens and keys.
 import type { Command } from 'commander';
 import { asking, example, list, run } from './options.ts';
 
@@ -17,66 +17,30 @@ export function accessCommands(program: Command): void {
     .action(async (options) => {
       const { token } = await import('../commands/token.ts');
       await token(process.env, options);
-    });
+    })
+    .addHelpText('after', example('l9-memory token --caller C --projects l9 --expires 8h'));
 
   const keys = program.command('keys').description('list, make and revoke the keys of editors and applications');
   const forAdmins = (command: Command) => asking(command, 'an admin', 'L').option('--json', 'print lines of JSON');
-  example(
-    forAdmins(keys.command('list', { isDefault: true }).description('list the keys, never their secrets')).option(
-      '--all',
-      'also the revoked ones',
-    ),
-    'l9-memory keys list',
-  ).action(run(async () => (await import('../commands/keys.ts')).list));
-  example(
-    forAdmins(
-      keys
-        .command('create')
-        .description('make a key and print it, this once')
-        .argument('<name>', 'what it is for, for people')
-        .requiredOption('--of <name>', 'the actor that the key stands for, such as C'),
-    )
-      .option('--project <id>', 'the project of calls that name none')
-      .option('--projects <list>', 'limit the key to these projects', list)
-      .option('--scopes <list>', 'limit the key to these scopes', list)
-      .option('--tools <sets>', 'list these sets of MCP tools', list)
-      .option('--expires <time>', 'when the key expires; default: never'),
-    'l9-memory keys create "Ann, laptop" --of C --project l9',
-  ).action(run(async () => (await import('../commands/keys.ts')).create));
-  example(
-    forAdmins(keys.command('revoke').description('refuse keys from now on').argument('<ids...>', 'ids of keys')),
-    'l9-memory keys revoke 0198c1f2-…',
-  ).action(run(async () => (await import('../commands/keys.ts')).revoke));
-
-  asking(
-    program
-      .command('scan')
-      .description(
-        'look for secrets in what is already stored; prints ids and patterns, never texts; exit code 1 if there are any',
-      ),
-    'an admin',
-    'L',
-  ).action(run(async () => (await import('../commands/scan.ts')).scan));
-
-  const audit = program.command('audit').description('check and export the audit log');
-  asking(
-    audit
-      .command('verify')
-      .description('check the audit log against its seals; exit code 1 if rows were altered, removed or added')
-      .option('--from <time>', 'only seals that cover this time and later')
-      .option('--to <time>', 'only seals that cover the time before this')
-      .option('--head <hash>', 'a head printed by an earlier run, which must still be in the chain'),
-    'an admin',
-    'L',
-  ).action(run(async () => (await import('../commands/audit.ts')).verify));
-  asking(
-    audit
-      .command('export')
-      .description('write the audit log as JSON lines, in order of time')
-      .option('--from <time>', 'rows of this time and later')
-      .option('--to <time>', 'rows before this time; default: now')
-      .option('--output <file>', 'output file; default: standard output'),
-    'an admin',
-    'L',
-  ).action(run(async () => (await import('../commands/audit.ts')).exportLines));
+  forAdmins(keys.command('list').description('list the keys, never their secrets'))
+    .option('--all', 'also the revoked ones')
+    .addHelpText('after', example('l9-memory keys list'))
+    .action(run(async () => (await import('../commands/keys.ts')).list));
+  forAdmins(
+    keys
+      .command('create')
+      .description('make a key and print it, this once')
+      .argument('<name>', 'what it is for, for people')
+      .requiredOption('--of <name>', 'the actor that the key stands for, such as C'),
+  )
+    .option('--project <id>', 'the project of calls that name none')
+    .option('--projects <list>', 'limit the key to these projects', list)
+    .option('--scopes <list>', 'limit the key to these scopes', list)
+    .option('--tools <sets>', 'list these sets of MCP tools', list)
+    .option('--expires <time>', 'when the key expires; default: never')
+    .addHelpText('after', example('l9-memory keys create "Ann, laptop" --of C --project l9'))
+    .action(run(async () => (await import('../commands/keys.ts')).create));
+  forAdmins(keys.command('revoke').description('refuse keys from now on').argument('<ids...>', 'ids of keys'))
+    .addHelpText('after', example('l9-memory keys revoke 0198c1f2-…'))
+    .action(run(async () => (await import('../commands/keys.ts')).revoke));
 }

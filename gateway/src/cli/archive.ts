@@ -1,6 +1,6 @@
 // Commands that keep sessions of agents for good.
 import type { Command } from 'commander';
-import { asking, list, run } from './options.ts';
+import { asking, example, list, run } from './options.ts';
 
 export function archiveCommands(program: Command): void {
   const archive = program.command('archive').description('keep sessions of agents for good');
@@ -18,7 +18,9 @@ export function archiveCommands(program: Command): void {
       .option('--redact', 'replace what looks like a secret, instead of refusing the session')
       .option('--messages', 'also save what was said as memories of kind message, with speaker and time')
       .option('--start', 'start a server if none runs'),
-  ).action(run(async () => (await import('../commands/archive/add.ts')).add));
+  )
+    .addHelpText('after', example('l9-memory archive add session.jsonl --tags release'))
+    .action(run(async () => (await import('../commands/archive/add.ts')).add));
   asking(
     archive
       .command('list')
@@ -29,13 +31,17 @@ export function archiveCommands(program: Command): void {
       .option('--until <time>', 'only sessions before this time')
       .option('--limit <number>', 'at most so many', '20')
       .option('--json', 'print a line of JSON for each'),
-  ).action(run(async () => (await import('../commands/archive/read.ts')).list));
+  )
+    .addHelpText('after', example('l9-memory archive list "release of May" --since 2026-05-01'))
+    .action(run(async () => (await import('../commands/archive/read.ts')).list));
   asking(
     archive
       .command('get')
       .description('print an archived session as JSON, after its bytes were checked')
       .argument('<pointer>', 'cascade:// and 64 hexadecimal digits'),
-  ).action(run(async () => (await import('../commands/archive/read.ts')).get));
+  )
+    .addHelpText('after', example('l9-memory archive get cascade://…'))
+    .action(run(async () => (await import('../commands/archive/read.ts')).get));
   asking(
     archive
       .command('verify')
@@ -44,7 +50,9 @@ export function archiveCommands(program: Command): void {
       )
       .argument('[pointer]', 'only this archive')
       .option('--all', 'all archives that the caller can read'),
-  ).action(run(async () => (await import('../commands/archive/read.ts')).verify));
+  )
+    .addHelpText('after', example('l9-memory archive verify --all'))
+    .action(run(async () => (await import('../commands/archive/read.ts')).verify));
   asking(
     archive
       .command('rotate')
@@ -53,7 +61,9 @@ export function archiveCommands(program: Command): void {
       ),
     'an admin or an operator',
     'L',
-  ).action(run(async () => (await import('../commands/archive/read.ts')).rotate));
+  )
+    .addHelpText('after', example('l9-memory archive rotate'))
+    .action(run(async () => (await import('../commands/archive/read.ts')).rotate));
   asking(
     archive
       .command('cost')
@@ -64,5 +74,7 @@ export function archiveCommands(program: Command): void {
         '--connector <name>',
         'the kind of store: postgres, file, s3, http; default: postgres, or as the archive is stored',
       ),
-  ).action(run(async () => (await import('../commands/archive/cost.ts')).cost));
+  )
+    .addHelpText('after', example('l9-memory archive cost session.jsonl --redundancy 2'))
+    .action(run(async () => (await import('../commands/archive/cost.ts')).cost));
 }

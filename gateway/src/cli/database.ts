@@ -1,6 +1,6 @@
 // Commands for the database itself.
 import type { Command } from 'commander';
-import { collect, list, run } from './options.ts';
+import { collect, example, list, run } from './options.ts';
 
 export function databaseCommands(program: Command): void {
   program
@@ -13,6 +13,7 @@ export function databaseCommands(program: Command): void {
     .allowUnknownOption()
     .passThroughOptions()
     .argument('[arguments...]')
+    .addHelpText('after', example('l9-memory psql --caller C'))
     .action(async (args: string[], { caller }: { caller?: string }) => {
       const { psql } = await import('../commands/psql.ts');
       process.exitCode = await psql(process.env, args, caller);
@@ -43,6 +44,7 @@ export function databaseCommands(program: Command): void {
     .option('--drop', 'drop the old schema if every row in it is accounted for')
     .option('--skip <reasons>', 'with --drop: also drop rows that were not moved for these reasons', list)
     .option('--json', 'print the report as JSON')
+    .addHelpText('after', example('l9-memory migrate-legacy --project l9 --scope shared=developer'))
     .action(run(async () => (await import('../../../tools/migrate-legacy/index.ts')).migrateLegacy));
 
   program
@@ -52,6 +54,7 @@ export function databaseCommands(program: Command): void {
     .option('--dimensions <number>', 'dimensions of the new model; default: EMBEDDING_DIMENSIONS')
     .option('--allow-missing <number>', 'switch even if this many memories have no vector of the new model', '0')
     .option('--abandon', 'cancel the change in progress')
+    .addHelpText('after', example('l9-memory reembed --model text-embedding-3-small'))
     .action(run(async () => (await import('../commands/reembed.ts')).reembed));
 
   const db = program.command('db').description('set up the database');
@@ -63,9 +66,11 @@ export function databaseCommands(program: Command): void {
     )
     .option('--database <name>', 'the database', 'l9_memory')
     .option('--adopt', 'also set up a database that has tables of another application')
+    .addHelpText('after', example('ROOT_DATABASE_URL=postgres://postgres@db.example/postgres l9-memory db setup'))
     .action(run(async () => (await import('../commands/db-setup.ts')).setup));
   db.command('platform-admin')
     .description('create the first operator, who administers every tenant; operators can create further ones')
     .requiredOption('--caller <name>', 'the name of the new operator')
+    .addHelpText('after', example('l9-memory db platform-admin --caller ops'))
     .action(run(async () => (await import('../commands/platform-admin.ts')).platformAdmin));
 }

@@ -17,7 +17,7 @@ export const asking = (command: Command, who = 'the caller', caller = 'C') =>
     .option('--token <jwt>', 'use this token instead of signing one for the caller');
 
 /** An example below the help of a command. */
-export const example = (command: Command, text: string) => command.addHelpText('after', `\nExample: ${text}`);
+export const example = (text: string) => `\nExample: ${text}`;
 
 /** Loads what runs a command, which returns the exit code. */
 export const run =

@@ -1,6 +1,6 @@
 // Commands of reviewers.
 import type { Command } from 'commander';
-import { list } from './options.ts';
+import { example, list } from './options.ts';
 
 export function reviewCommands(program: Command): void {
   const review = program
@@ -12,14 +12,14 @@ export function reviewCommands(program: Command): void {
       .option('--url <url>', 'URL of the server; default: the server of this home folder')
       .option('--caller <name>', 'an admin', 'L')
       .option('--token <jwt>', 'use this token instead of signing one for the caller');
-  forReviewers(review.command('list', { isDefault: true }))
+  forReviewers(review.command('list'))
     .description('list what waits, oldest first, with near-duplicates, contradictions and earlier rejections')
     .option('--scope <scope>', 'only this scope')
     .option('--project <id>', 'only this project')
     .option('--creator <name>', 'only what this creator wrote, such as Cursor-IDE')
     .option('--kinds <list>', 'only these kinds', list)
     .option('--limit <number>', 'at most so many', '20')
-    .addHelpText('after', '\nExample: l9-memory review list --project l9 --creator Cursor-IDE')
+    .addHelpText('after', example('l9-memory review list --project l9 --creator Cursor-IDE'))
     .action(async (options) => {
       const commands = await import('../commands/review.ts');
       process.exitCode = await commands.list(process.env, options);
@@ -31,7 +31,7 @@ export function reviewCommands(program: Command): void {
     .option('--title <title>', 'with one id: its title')
     .option('--tags <list>', 'with one id: its labels', list)
     .option('--reason <text>', 'a note for its writer')
-    .addHelpText('after', '\nExample: l9-memory review approve 0198c1f2-… --text "The port is 5432."')
+    .addHelpText('after', example('l9-memory review approve 0198c1f2-… --text "The port is 5432."'))
     .action(async (ids: string[], options) => {
       const commands = await import('../commands/review.ts');
       process.exitCode = await commands.approve(process.env, ids, options);
@@ -40,7 +40,7 @@ export function reviewCommands(program: Command): void {
     .description('keep memories from counting; their writers read the reason')
     .argument('<ids...>', 'ids of memories')
     .requiredOption('--reason <text>', 'why')
-    .addHelpText('after', '\nExample: l9-memory review reject 0198c1f2-… --reason "We moved to Dublin in March."')
+    .addHelpText('after', example('l9-memory review reject 0198c1f2-… --reason "We moved to Dublin in March."'))
     .action(async (ids: string[], options) => {
       const commands = await import('../commands/review.ts');
       process.exitCode = await commands.reject(process.env, ids, options);
@@ -50,7 +50,7 @@ export function reviewCommands(program: Command): void {
     .argument('<keep>', 'id of the memory that stays')
     .argument('<others...>', 'ids of the memories that go into it')
     .option('--text <text>', 'a text that says it all, for the memory that stays')
-    .addHelpText('after', '\nExample: l9-memory review merge 0198c1f2-… 0198c1f3-… 0198c1f4-…')
+    .addHelpText('after', example('l9-memory review merge 0198c1f2-… 0198c1f3-… 0198c1f4-…'))
     .action(async (keep: string, others: string[], options) => {
       const commands = await import('../commands/review.ts');
       process.exitCode = await commands.merge(process.env, keep, others, options);
@@ -58,7 +58,7 @@ export function reviewCommands(program: Command): void {
   forReviewers(review.command('undo'))
     .description('take decisions back: what was approved or rejected waits again, what was merged is what it was')
     .argument('<ids...>', 'ids of memories')
-    .addHelpText('after', '\nExample: l9-memory review undo 0198c1f2-…')
+    .addHelpText('after', example('l9-memory review undo 0198c1f2-…'))
     .action(async (ids: string[], options) => {
       const commands = await import('../commands/review.ts');
       process.exitCode = await commands.undo(process.env, ids, options);
@@ -73,7 +73,7 @@ export function reviewCommands(program: Command): void {
     .option('--kinds <list>', 'the kinds of the memory', list)
     .option('--source <name>', 'the source of the caller, such as cursor-ide')
     .option('--delete <id>', 'delete this rule')
-    .addHelpText('after', '\nExample: l9-memory review rules --needs-review --of C --scope global')
+    .addHelpText('after', example('l9-memory review rules --needs-review --of C --scope global'))
     .action(async (options) => {
       const commands = await import('../commands/review.ts');
       process.exitCode = await commands.rules(process.env, options);

@@ -1,11 +1,12 @@
 // Commands that start, stop and examine the server.
 import type { Command } from 'commander';
-import { inHome, run } from './options.ts';
+import { example, inHome, run } from './options.ts';
 
 export function serverCommands(program: Command): void {
   program
     .command('start')
     .description('start the server')
+    .addHelpText('after', example('PORT=9002 l9-memory start'))
     .action(async () => {
       const { restartWithMallocTrim } = await import('../commands/support/malloc-trim.ts');
       restartWithMallocTrim();
@@ -16,6 +17,7 @@ export function serverCommands(program: Command): void {
   program
     .command('console')
     .description('print a link that signs you in to the console of the running server, once and within ten minutes')
+    .addHelpText('after', example('l9-memory console'))
     .action(async () => {
       const { consoleLink } = await import('../commands/console.ts');
       await consoleLink(process.env);
@@ -28,13 +30,14 @@ export function serverCommands(program: Command): void {
     .option('--caller <name>', 'the caller that counts', 'C')
     .option('--token <jwt>', 'use this token instead of signing one for the caller')
     .option('--json', 'print a line of JSON')
-    .addHelpText('after', '\nExample: l9-memory status')
+    .addHelpText('after', example('l9-memory status'))
     .action(run(async () => (await import('../commands/status.ts')).status));
 
   program
     .command('stop')
     .description('stop the server of this home folder')
-    .addHelpText('after', '\nExample: l9-memory stop')
+    .option('--json', 'print a line of JSON')
+    .addHelpText('after', example('l9-memory stop'))
     .action(run(async () => (await import('../commands/status.ts')).stop));
 
   program
@@ -42,7 +45,7 @@ export function serverCommands(program: Command): void {
     .description('check this machine, the server and its indexes, and say what to do about what is wrong')
     .option('--caller <name>', 'the caller of the trial save and searches', 'C')
     .option('--json', 'print a line of JSON for each check')
-    .addHelpText('after', '\nExample: l9-memory doctor')
+    .addHelpText('after', example('l9-memory doctor'))
     .action(run(async () => (await import('../commands/doctor.ts')).doctor));
 
   program
@@ -54,6 +57,7 @@ export function serverCommands(program: Command): void {
     )
     .option('--home <folder>', 'the home folder; default: L9_MEMORY_HOME, or ~/.l9-memory')
     .option('--tools <sets>', 'list these sets of tools: core (the default), knowledge, archive, review, admin, all')
+    .addHelpText('after', example('l9-memory mcp --caller C'))
     .action(async (options) => {
       const { keepCompiledModules } = await import('../home/cache.ts');
       keepCompiledModules();

@@ -9,12 +9,13 @@ import { isLeftOut, readInput } from '../operations/read-input.ts';
 import { saveInput } from '../operations/save-memory.ts';
 import { checkStorable } from '../operations/storable.ts';
 import { type ImportExportOptions, importExport, toldOf } from './exports/import.ts';
-import { isExport } from './exports/read.ts';
+import { isExport, withFile } from './exports/read.ts';
 import { FORMATS, type FormatName, readImport } from './imports/index.ts';
+import { isZip, type Part, withParts } from './imports/zip.ts';
 import { projectFor } from './memories/shared.ts';
 import { type Client, type ClientOptions, connect, reasonOf, told, Unusable } from './support/client.ts';
 import { eventOrder } from './support/event-order.ts';
-import { startProgress } from './support/progress.ts';
+import { type Progress, startProgress } from './support/progress.ts';
 import { type Candidate, saveAll, waitForEmbeddings } from './support/saving.ts';
 
 const MAX_FAILURES_SHOWN = 1_000;
@@ -94,16 +95,36 @@ interface Reading {
 }
 
 async function importFile(client: Client, file: string, options: Placing & Reading, tally: Tally) {
+  const importAll = async (parts: AsyncIterable<Part> | Iterable<Part>, total: number | null) => {
+    const progress = startProgress('importing', total);
+    let done = 0;
+    try {
+      for await (const part of parts) done = await importPart(client, part, options, tally, progress, done);
+    } finally {
+      progress.stop();
+    }
+  };
+  if (await isZip(file)) return withFile(file, (path) => withParts(path, importAll));
   const opened = file === '-' ? null : openFile(file);
-  const total = opened?.size ?? null;
-  const progress = startProgress('importing', total);
+  await importAll([{ name: file, bytes: opened ? chunksOf(opened) : process.stdin }], opened?.size ?? null);
+}
+
+/** Saves what is in one file. Returns how many bytes are done, after those of the files before it. */
+async function importPart(
+  client: Client,
+  { name: file, bytes: given, from }: Part,
+  options: Placing & Reading,
+  tally: Tally,
+  progress: Progress,
+  done: number,
+): Promise<number> {
   const times = createTimeReader();
   const noticed: { line: number; notice: string }[] = [];
   const passed = { bytes: 0, characters: 0, taken: 0 };
   async function* bytes() {
-    for await (const chunk of opened ? chunksOf(opened) : process.stdin) {
-      passed.bytes += (chunk as Buffer).length;
-      yield chunk as Buffer;
+    for await (const chunk of given) {
+      passed.bytes += chunk.length;
+      yield chunk;
     }
   }
   async function* characters() {
@@ -121,7 +142,7 @@ async function importFile(client: Client, file: string, options: Placing & Readi
     const inOrder = eventOrder(file);
     let count = 0;
     let before = 0;
-    for await (const item of readImport(file, characters(), options.from, onTaken)) {
+    for await (const item of readImport(file, characters(), options.from ?? from, onTaken)) {
       if ('notices' in item) tally.notices.push(...(item.notices ?? []).map((notice) => `${file}: ${notice}`));
       const taken = passed.bytes * (passed.taken / passed.characters);
       const end = before + (taken - before) * (item.part ?? 1);
@@ -142,12 +163,12 @@ async function importFile(client: Client, file: string, options: Placing & Readi
         else tally.skipped += 1;
         if (outcome.notice) noticed.push({ line, notice: outcome.notice });
       }
-      progress.update(ends.shift() ?? 0, counts(tally));
+      progress.update(done + (ends.shift() ?? 0), counts(tally));
     });
-    progress.update(total ?? passed.bytes, counts(tally));
+    progress.update(done + passed.bytes, counts(tally));
+    return done + passed.bytes;
   } finally {
     tally.notices.push(...times.notices().map((notice) => `${file}: ${notice}`), ...onceFor(file, noticed));
-    progress.stop();
   }
 }
 

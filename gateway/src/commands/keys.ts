@@ -1,5 +1,5 @@
 // `l9-memory keys`: the keys by which editors and applications are known, as an admin.
-import { Refused } from './support/client.ts';
+import { checkIds, Refused } from './support/client.ts';
 import { answered, jsonLines, minuteOf, type OutputOptions, preview, table } from './support/output.ts';
 
 const KEY = 'keyId caller name defaultProject projects scopes toolSets createdAt createdBy expiresAt revokedAt';
@@ -78,6 +78,7 @@ export const create = (env: NodeJS.ProcessEnv, name: string, options: CreateOpti
 /** Revokes keys, which are refused from then on. */
 export const revoke = (env: NodeJS.ProcessEnv, ids: string[], options: OutputOptions) =>
   answered(env, options, async (client) => {
+    checkIds(...ids);
     const lines: string[] = [];
     for (const keyId of ids) {
       const { admin } = await client.request<{ admin: { revokeApiKey: Key | null } }>(REVOKE, { keyId });

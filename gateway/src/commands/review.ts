@@ -2,7 +2,7 @@
 // in double quotes, in which nothing can end the line or change the terminal.
 import { oneLine } from '../operations/fields.ts';
 import { recalled } from '../operations/recalled.ts';
-import { type Client, type ClientOptions, connect, Refused, reasonOf } from './support/client.ts';
+import { type Client, type ClientOptions, checkIds, connect, Refused, reasonOf } from './support/client.ts';
 
 const PAGE = 100;
 const DECIDED = 'decided { packetId status kind scope projectId updatedAt mergedInto }';
@@ -116,8 +116,15 @@ export const list = (
     return lines.length === 0 && !json ? 'Nothing waits for a review.\n' : lines.map((line) => `${line}\n`).join('');
   });
 
-const decide = (env: NodeJS.ProcessEnv, mutation: string, input: object, { json, ...options }: ReviewOptions) =>
+const decide = (
+  env: NodeJS.ProcessEnv,
+  ids: string[],
+  mutation: string,
+  input: object,
+  { json, ...options }: ReviewOptions,
+) =>
   run(env, options, async (client) => {
+    checkIds(...ids);
     const { answer } = await client.request<{ answer: { decided: Decision[] } }>(mutation, { input });
     return answer.decided
       .map((one) =>
@@ -138,23 +145,23 @@ export const approve = (
   env: NodeJS.ProcessEnv,
   packetIds: string[],
   { text, title, tags, reason, ...options }: ApproveOptions,
-) => decide(env, APPROVE, { packetIds, text, title, tags, reason }, options);
+) => decide(env, packetIds, APPROVE, { packetIds, text, title, tags, reason }, options);
 
 export const reject = (
   env: NodeJS.ProcessEnv,
   packetIds: string[],
   { reason, ...options }: ReviewOptions & { reason: string },
-) => decide(env, REJECT, { packetIds, reason }, options);
+) => decide(env, packetIds, REJECT, { packetIds, reason }, options);
 
 export const merge = (
   env: NodeJS.ProcessEnv,
   keep: string,
   others: string[],
   { text, ...options }: ReviewOptions & { text?: string },
-) => decide(env, MERGE, { keep, others, text }, options);
+) => decide(env, [keep, ...others], MERGE, { keep, others, text }, options);
 
 export const undo = (env: NodeJS.ProcessEnv, packetIds: string[], options: ReviewOptions) =>
-  decide(env, UNDO, { packetIds }, options);
+  decide(env, packetIds, UNDO, { packetIds }, options);
 
 function ruleInWords({ ruleId, needsReview, ...rule }: Rule): string {
   const conditions = [
@@ -184,6 +191,7 @@ export const rules = (env: NodeJS.ProcessEnv, { json, ...options }: RulesOptions
     const { of: caller, scope, project: projectId, kinds, source } = options;
     if (options.needsReview && options.counts) throw new Refused('--needs-review and --counts: only one of them');
     if (options.delete) {
+      checkIds(options.delete);
       const { admin } = await client.request<{ admin: { deleteReviewRule: boolean } }>(DELETE_RULE, {
         ruleId: options.delete,
       });

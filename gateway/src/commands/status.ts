@@ -73,12 +73,14 @@ const steps = (rows: string[][]) =>
   `\n${rows.map(([command, purpose]) => `  ${styled('bold', command!.padEnd(24))} ${purpose}\n`).join('')}`;
 
 /** Stops the server of this home folder, and returns when it has ended. */
-export const stop = (env: NodeJS.ProcessEnv): Promise<number> =>
+export const stop = (env: NodeJS.ProcessEnv, { json }: { json?: boolean }): Promise<number> =>
   told(async () => {
+    const say = (stopped: number | null, text: string) =>
+      process.stdout.write(json ? `${JSON.stringify({ stopped })}\n` : `${text}\n`);
     const config = loadConfig(env);
     const server = await findServer(config.home);
     if (!server) {
-      process.stdout.write(`No server runs on ${config.home}.\n`);
+      say(null, `No server runs on ${config.home}.`);
       return 0;
     }
     try {
@@ -95,6 +97,6 @@ export const stop = (env: NodeJS.ProcessEnv): Promise<number> =>
       }
       await sleep(ENDED_EVERY_MS);
     }
-    process.stdout.write(`stopped process ${server.pid}\n`);
+    say(server.pid, `stopped process ${server.pid}`);
     return 0;
   });

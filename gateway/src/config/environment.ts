@@ -11,6 +11,7 @@ import { trustedProxies, words } from './trusted-proxies.ts';
 const url = (...protocols: string[]) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
     message: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+    abort: true,
   });
 
 const whole = (least: number, most: number) => {
@@ -187,6 +188,12 @@ export const SECRETS = [
   'CHAT_API_KEY',
 ] as const;
 export const isSecret = (name: string) => (SECRETS as readonly string[]).includes(name) || /^MCP_API_KEY_./.test(name);
+
+/** The files of secrets that the environment names. */
+export const secretFiles = (env: NodeJS.ProcessEnv): string[] =>
+  Object.entries(env).flatMap(([name, path]) =>
+    path && name.endsWith('_FILE') && isSecret(name.replace(/_FILE$/, '')) ? [path] : [],
+  );
 
 const MAX_SECRET_BYTES = 1024 * 1024;
 

@@ -104,7 +104,7 @@ export async function fillHome({ home }: Config, logger: Logger, onPrepare?: () 
   makeHome(home);
   // The caller holds the lock of the folder.
   const draft = draftOf(data);
-  if (existsSync(packedTemplate())) unpackFolder(readFileSync(packedTemplate()), draft);
+  if (existsSync(packedTemplate())) await unpackFolder(readFileSync(packedTemplate()), draft);
   else {
     if (!findTemplate()) onPrepare?.();
     const template = await ensureTemplate(logger);

@@ -45,21 +45,40 @@ describe('l9-memory doctor, where no server runs', () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as { port: number };
-    process.env.PORT = String(port);
-    process.env.L9_MEMORY_HOM = home;
     try {
       writeFileSync(join(home, 'credentials.json'), '{}');
       chmodSync(join(home, 'credentials.json'), 0o644);
-      const { code, out } = await runCommand(['doctor', '--json'], { home });
+      const env = { PORT: String(port), L9_MEMORY_HOM: home };
+      const { code, out } = await runCommand(['doctor', '--json'], { home, env });
       expect(code).toBe(1);
       const wrong = checksOf(out).filter(({ isWell }) => isWell === false);
-      expect(wrong.map(({ name }) => name).sort()).toStrictEqual(['keys', 'port', 'settings']);
+      expect(wrong.map(({ name }) => name).sort()).toStrictEqual(['home', 'keys', 'port', 'settings']);
       expect(named(wrong, 'keys')[0]!.says).toContain('chmod go=');
       expect(named(wrong, 'settings')[0]!.says).toContain('did you mean L9_MEMORY_HOME?');
     } finally {
-      delete process.env.PORT;
-      delete process.env.L9_MEMORY_HOM;
       other.close();
+    }
+  });
+});
+
+describe('l9-memory doctor, where no server can start', () => {
+  it.each([
+    [
+      'a database server is away',
+      { DATABASE_URL: 'postgres://l9_gateway@127.0.0.1:1/l9' },
+      'engine',
+      /^DATABASE_URL: /,
+    ],
+    ['the keys are damaged', {}, 'home', /credentials\.json is not valid JSON/],
+  ])('says so where %s', async (_case, env, name, says) => {
+    const home = mkdtempSync(join(tmpdir(), 'l9-doctor-'));
+    try {
+      if (name === 'home') writeFileSync(join(home, 'credentials.json'), '{', { mode: 0o600 });
+      const { code, out } = await runCommand(['doctor', '--json'], { home, env });
+      const wrong = checksOf(out).filter(({ isWell }) => isWell === false);
+      expect({ code, wrong }).toMatchObject({ code: 1, wrong: [{ name, says: expect.stringMatching(says) }] });
+    } finally {
+      rmSync(home, { recursive: true, force: true });
     }
   });
 });

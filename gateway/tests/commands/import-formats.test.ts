@@ -2,6 +2,7 @@
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { readImport } from '../../src/commands/imports/index.ts';
 import { lines, useImports } from './support/imports.ts';
+import { zip } from './support/zip.ts';
 
 const { file, into, stored } = useImports();
 
@@ -95,6 +96,51 @@ describeOnEmbedded('l9-memory import', () => {
       expect((await into('bank', file(name, text))).out).toBe(told(0, 2));
     // Something with a text that is no unit is not taken for one.
     expect((await into('bank', file('other.jsonl', lines({ text: 'something' })))).err).toMatch(/content: /);
+  });
+
+  it('reads the archives that Hindsight and ChatGPT export, and says of others what to do', async () => {
+    const fact = { text: 'Ann repairs the lower mill.', fact_type: 'world', mentioned_at: '2026-01-06T10:00:00Z' };
+    const observation = {
+      text: 'Ann repairs mills.',
+      mentioned_at: '2026-01-07T10:00:00Z',
+      proof_count: 2,
+      sources: [],
+    };
+    const bank = zip({
+      'banks.json': '[{ "bank_id": "valley" }]',
+      // The text of a document is longer than what is looked at to tell what a file is.
+      'documents/000000.json': JSON.stringify(
+        { id: 'd-1', original_text: 'x'.repeat(300_000), facts: [fact] },
+        null,
+        2,
+      ),
+      'observations.json': JSON.stringify([observation]),
+      'manifest.json': '{ "schema_version": 1 }',
+    });
+    const path = file('bank.zip', bank);
+    expect(await into('valley', path)).toMatchObject({ code: 0, out: told(2), err: '' });
+    expect((await into('valley', path)).out).toBe(told(0, 2));
+    expect((await saved('valley')).map(({ envelope }) => envelope.hindsight)).toStrictEqual([
+      { fact_type: 'observation' },
+      { fact_type: 'world', document_id: 'd-1' },
+    ]);
+    const said = { author: { role: 'user' }, content: { content_type: 'text', parts: ['Where is the weir?'] } };
+    const talk = {
+      conversation_id: 'c-1',
+      mapping: { a: { message: said, children: [] } },
+      create_time: 1_767_700_000,
+    };
+    const history = zip({ 'user.json': '{}', 'conversations.json': JSON.stringify([talk]) });
+    expect((await into('talks', file('history.zip', history))).out).toBe(told(1));
+    for (const [name, bytes, reason] of [
+      [
+        'notes.zip',
+        zip({ 'notes.md': 'A note.' }),
+        'this archive is no export of ChatGPT, Claude or Hindsight: unpack it',
+      ],
+      ['cut.zip', bank.subarray(0, bank.length - 30), 'this archive is damaged'],
+    ] as const)
+      expect(await into('valley', file(name, bytes))).toMatchObject({ code: 1, err: expect.stringContaining(reason) });
   });
 
   it('reads a file of Markdown as one memory, with what its front matter says', async () => {

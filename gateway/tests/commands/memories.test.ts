@@ -33,7 +33,6 @@ describe('l9-memory save and search', () => {
       `known already: ${id}`,
     );
     expect(await succeeds(['search', '--project', 'elsewhere', 'canary'])).toContain('there are memories in shop');
-    expect(await succeeds(['search', '--project', 'elsewhere', '--json', 'canary'])).toBe('');
   });
 
   it('reads the text of standard input, and fields of a kind', async () => {
@@ -50,6 +49,14 @@ describe('l9-memory save and search', () => {
     expect(await succeeds(['show', decision.packetId])).toMatch(/^status +accepted$/m);
   });
 
+  it('passes on what the server notices', async () => {
+    expect(await succeeds(['save', '--project', 'shop', '--kind', 'desicion', 'We chose queues.'])).toContain(
+      'did you mean decision?',
+    );
+    const { out, err } = await command(['search', '--project', 'elsewhere', '--json', 'canary']);
+    expect({ out, err }).toStrictEqual({ out: '', err: expect.stringContaining('there are memories in shop') });
+  });
+
   it('takes the project of the working copy where none is given', async () => {
     expect((await saved('A text without a project.')).projectId).toMatch(/^[\w.-]+$/);
   });
@@ -61,6 +68,13 @@ describe('l9-memory save and search', () => {
       [['save', '--project', 'shop', '--field', 'title', 'text'], /^--field: write name=value/],
       [['search', '--limit', '0', 'text'], /^--limit: a whole number from 1 to 100/],
       [['list', '--limit', 'many'], /^--limit: /],
+      [['show', 'nonsense'], /^id: must be a UUID/],
+      [['delete', 'nonsense', '--yes'], /^id: must be a UUID/],
+      [['keys', 'revoke', 'nonsense'], /^id: must be a UUID/],
+      [['review', 'approve', 'nonsense'], /^id: must be a UUID/],
+      [['search', '--mode', 'semantics', 'text'], /^mode: must be one of hybrid, /],
+      [['search', '--since', 'yesterday', 'text'], /^since: must be a time as in 2026-12-31T23:59:59Z/],
+      [['keys', 'craete'], /^error: unknown command 'craete'\n\(Did you mean create\?\)/],
       [['edit', '00000000-0000-7000-8000-000000000000', '--text', 'new'], /does not exist, or is not yours/],
     ] as const) {
       const { code, err } = await command([...args]);
@@ -80,7 +94,9 @@ describe('l9-memory list and show', () => {
     const lines = (await succeeds(['list', '--project', 'listed'])).trimEnd().split('\n');
     expect(lines).toHaveLength(4);
     expect(lines[1]).toMatch(/ note +developer, listed +Number 2 of the list\.$/);
-    expect(await succeeds(['list', '--project', 'empty'])).toBe('There are no memories in project empty.\n');
+    expect(await succeeds(['list', '--project', 'listed', '--kind', 'todo'])).toBe(
+      'There are no memories of kind todo in project listed.\n',
+    );
   });
 
   it('prints nothing of a memory that acts on a terminal', async () => {
@@ -99,6 +115,20 @@ describe('l9-memory list and show', () => {
     ]) {
       expect(out).not.toContain('\u001b');
       expect(out).toContain('next line');
+    }
+  });
+
+  it('ends quietly where its reader has seen enough', async () => {
+    const answer = await succeeds(['save', '--json', '--project', 'long', '-'], 'a word '.repeat(100_000));
+    const { packetId } = (JSON.parse(answer) as { memory: { packetId: string } }).memory;
+    const { url, home } = { url: gateway.instance.url, home: gateway.home.home };
+    for (const args of [
+      ['show', packetId],
+      ['list', '--project', 'long', '--json'],
+      ['export', '-'],
+    ]) {
+      const { err } = await runCommand([...args, '--url', url], { home, closesStdout: true });
+      expect(err).not.toMatch(/EPIPE|Error/);
     }
   });
 

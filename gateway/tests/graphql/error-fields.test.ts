@@ -9,8 +9,8 @@ describe('the field of an error over GraphQL', () => {
   });
   afterAll(() => gateway.close());
 
-  const refusal = async (query: string, variables = {}) => {
-    const { errors } = await gateway.graphql('C', query, variables);
+  const refusal = async (query: string, variables = {}, caller = 'C') => {
+    const { errors } = await gateway.graphql(caller, query, variables);
     expect(errors, query).toHaveLength(1);
     return errors![0]!;
   };
@@ -73,6 +73,14 @@ describe('the field of an error over GraphQL', () => {
       'source_url',
       'source_url',
     ]);
+  });
+
+  it('is spelt so within a message, and is the list where one of its ids is refused', async () => {
+    const { message } = await refusal('{ searchMemory(query: "") { hits { content } } }');
+    expect(message).toMatch(/^query: give a query, the packetId of a memory/);
+    const approve = 'mutation ($id: UUID!) { approveMemory(input: { packetIds: [$id] }) { decided { status } } }';
+    const { extensions } = await refusal(approve, { id: '00000000-0000-7000-8000-000000000000' }, 'L');
+    expect(extensions).toMatchObject({ sqlstate: 'L9OWN', field: 'packetIds' });
   });
 
   it('stands in the audit log by its name in SQL, as over every API', async () => {

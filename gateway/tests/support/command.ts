@@ -10,11 +10,20 @@ export interface Ended {
   err: string;
 }
 
-export function runCommand(args: string[], { home, stdin = '' }: { home: string; stdin?: string }): Promise<Ended> {
-  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, L9_MEMORY_HOME: home } });
+interface How {
+  home: string;
+  stdin?: string;
+  env?: NodeJS.ProcessEnv;
+  /** Whether nobody reads on after the first output, as with `head`. */
+  closesStdout?: boolean;
+}
+
+export function runCommand(args: string[], { home, stdin = '', env = {}, closesStdout = false }: How): Promise<Ended> {
+  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...env, L9_MEMORY_HOME: home } });
   const ended: Ended = { code: null, out: '', err: '' };
   child.stdout.on('data', (data) => {
     ended.out += data;
+    if (closesStdout) child.stdout.destroy();
   });
   child.stderr.on('data', (data) => {
     ended.err += data;

@@ -27,7 +27,7 @@ export const restore = (env: NodeJS.ProcessEnv, file: string, options: RestoreOp
       throw new BackupProblem(
         `${credentialsPath(config.home)}: the backup brings keys, and there are others; name a new folder in L9_MEMORY_HOME`,
       );
-    const say = (line: string) => process.stderr.write(`${styled('green', '✓')} ${line}\n`);
+    const say = (line: string) => process.stderr.write(`${styled('green', '✓', process.stderr)} ${line}\n`);
     say(`the file is whole: ${manifest.engine} engine, of ${manifest.created_at}, by l9-memory ${manifest.version}`);
     if (manifest.engine === 'embedded') await restoreEmbedded(config, backup, say);
     else if (!(await restoreServer(env, config, options, backup, say))) return 1;

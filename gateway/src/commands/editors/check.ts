@@ -1,5 +1,5 @@
 // Which editors are set up here, for `doctor` and `status`.
-import { type Check, note, well, wrong } from '../support/check.ts';
+import { type Check, note, well, wrong } from '../doctor/check.ts';
 import { connect } from '../support/client.ts';
 import { minuteOf } from '../support/output.ts';
 import { type EditorState, editorStates } from './setting.ts';

@@ -23,19 +23,23 @@ function isStartOfExport(start: Buffer): boolean {
   }
 }
 
-/** Whether a file, or what comes on stdin (`-`), is an export. Nothing that is looked at is lost. */
-export async function isExport(file: string): Promise<boolean> {
+/** What a file, or what comes on stdin (`-`), begins with; null if it is empty. Nothing that is looked at is lost. */
+export async function beginningOf(file: string): Promise<Buffer | null> {
   if (file !== '-') {
-    for await (const chunk of chunksOf(openFile(file))) return isStartOfExport(chunk);
-    return false;
+    for await (const chunk of chunksOf(openFile(file))) return chunk;
+    return null;
   }
   const { stdin } = process;
   if (!stdin.readableLength && !stdin.readableEnded)
     await new Promise((resolve) => stdin.once('readable', resolve).once('end', resolve));
   const start = stdin.read() as Buffer | null;
-  if (!start) return false;
-  stdin.unshift(start);
-  return isStartOfExport(start);
+  if (start) stdin.unshift(start);
+  return start;
+}
+
+export async function isExport(file: string): Promise<boolean> {
+  const start = await beginningOf(file);
+  return start !== null && isStartOfExport(start);
 }
 
 /** Keeps stdin in a file of its own while it is imported, because it is read twice. */

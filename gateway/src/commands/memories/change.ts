@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { text as wholeOf } from 'node:stream/consumers';
-import { Refused } from '../support/client.ts';
+import { checkIds, Refused } from '../support/client.ts';
 import { answered, jsonLines, type OutputOptions, preview, styled } from '../support/output.ts';
 import { type Memory, type PlaceOptions, placeOf, projectFor, read } from './shared.ts';
 
@@ -18,12 +18,13 @@ export interface SaveOptions extends PlaceOptions {
 }
 
 const SAVE = `mutation ($input: SaveMemoryInput!) {
-  saveMemory(input: $input) { status redacted memory { packetId kind scope projectId reviewState } similar { packetId similarity } }
+  saveMemory(input: $input) { status redacted notice memory { packetId kind scope projectId reviewState } similar { packetId similarity } }
 }`;
 
 interface Saved {
   status: 'inserted' | 'updated' | 'skipped_dedupe';
   redacted: number | null;
+  notice: string | null;
   memory: { packetId: string; kind: string; scope: string; projectId: string | null; reviewState: string | null };
   similar: { packetId: string; similarity: number }[];
 }
@@ -46,6 +47,7 @@ export const save = (env: NodeJS.ProcessEnv, words: string[], options: SaveOptio
     return [
       `${STATUS[saved.status]} ${styled('bold', memory.packetId)}, ${memory.kind} in ${placeOf(memory)}`,
       ...(memory.reviewState === 'pending' ? ['It waits for a review: `l9-memory review` lists what waits.'] : []),
+      ...(saved.notice ? [saved.notice] : []),
       ...(saved.redacted ? [`${saved.redacted} secrets were replaced.`] : []),
       ...similar.map((one) => `nearly the same: ${one.packetId} (${one.similarity.toFixed(2)})`),
     ]
@@ -125,6 +127,7 @@ export const remove = (env: NodeJS.ProcessEnv, ids: string[], options: OutputOpt
   answered(env, options, async (client) => {
     if (!options.yes && !process.stdin.isTTY)
       throw new Refused('--yes: confirm the deletion, since there is no terminal to ask at');
+    checkIds(...ids);
     const lines: string[] = [];
     for (const packetId of ids) {
       if (!options.yes && !(await isConfirmed(await read(client, packetId)))) continue;

@@ -2,6 +2,7 @@
 import {
   answered,
   jsonLines,
+  LEAST_ROOM,
   minuteOf,
   type OutputOptions,
   preview,
@@ -9,6 +10,7 @@ import {
   styled,
   table,
   visible,
+  widest,
 } from '../support/output.ts';
 import {
   FACT,
@@ -70,17 +72,22 @@ export const search = (env: NodeJS.ProcessEnv, words: string[], options: SearchO
       scopes: scope === undefined ? undefined : [scope],
     });
     const { hits, nearest, searched } = searchMemory;
-    if (options.json) return jsonLines([...hits, ...nearest.map((one) => ({ ...one, isNearest: true }))]);
-    const found = hits.map((hit) => `${headOf(hit)}\n  ${preview(hit.snippet, 2 * roomBeside(4))}\n`);
+    if (options.json) {
+      if (searched.notice) process.stderr.write(`${searched.notice}\n`);
+      return jsonLines([...hits, ...nearest.map((one) => ({ ...one, isNearest: true }))]);
+    }
+    const found = hits.map((hit) => `${headOf(hit)}\n  ${preview(hit.snippet, twoLines())}\n`);
     const notice = searched.notice ?? (hits.length === 0 ? 'Nothing was found.' : null);
     const near = nearest.map(
-      (one) => `\n${headOfNearest(one)}\n  ${styled('dim', preview(one.snippet, 2 * roomBeside(4)))}\n`,
+      (one) => `\n${headOfNearest(one)}\n  ${styled('dim', preview(one.snippet, twoLines()))}\n`,
     );
     return `${found.join('\n')}${notice ? `${found.length > 0 ? '\n' : ''}${notice}\n` : ''}${near.join('')}`;
   });
 
 /** What comes closest where nothing matched well: it may have nothing to do with the question. */
 type Nearest = Pick<Hit, 'packetId' | 'kind' | 'snippet' | 'scope' | 'projectId' | 'relevance'>;
+
+const twoLines = () => 2 * Math.max(LEAST_ROOM, roomBeside(4));
 
 const headOfNearest = (one: Nearest) =>
   [
@@ -133,15 +140,34 @@ export const list = (env: NodeJS.ProcessEnv, options: ListOptions) =>
       after = memories.pageInfo.endCursor;
     }
     if (options.json) return jsonLines(found);
-    if (found.length === 0) return `There are no memories${project === undefined ? '' : ` in project ${project}`}.\n`;
-    return table(
-      ['saved for', 'id', 'kind', 'in', 'text'],
-      found.map((one) => {
-        const before = [minuteOf(one.timestamp), one.packetId, one.kind, placeOf(one)];
-        return [...before, preview(one.title ?? one.content, roomBeside(before.join('  ').length + 2))];
-      }),
-    );
+    if (found.length === 0) {
+      const { scope, kind } = options;
+      const such = [kind && ` of kind ${kind}`, scope && ` in scope ${scope}`, project && ` in project ${project}`];
+      return `There are no memories${such.filter(Boolean).join('')}.\n`;
+    }
+    return listed(found);
   });
+
+const COLUMNS: [string, (one: Memory) => string][] = [
+  ['time', (one) => minuteOf(one.timestamp)],
+  ['id', (one) => one.packetId],
+  ['kind', (one) => one.kind],
+  ['in', placeOf],
+];
+
+/** A table of a line for each. Where the terminal is narrow, it goes without the times and the places; other commands take the ids. */
+function listed(memories: Memory[]): string {
+  const room = (columns: typeof COLUMNS) =>
+    roomBeside(columns.reduce((sum, [name, of]) => sum + widest([name, ...memories.map(of)]) + 2, 0));
+  let columns = COLUMNS;
+  for (const dropped of ['time', 'in'])
+    if (room(columns) < LEAST_ROOM) columns = columns.filter(([name]) => name !== dropped);
+  const length = Math.max(LEAST_ROOM, room(columns));
+  return table(
+    [...columns.map(([name]) => name), 'text'],
+    memories.map((one) => [...columns.map(([, of]) => of(one)), preview(one.title ?? one.content, length)]),
+  );
+}
 
 interface ListPage {
   memories: { nodes: Memory[]; pageInfo: { hasNextPage: boolean; endCursor: string | null } };

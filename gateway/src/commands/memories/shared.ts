@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { loadConfig } from '../../config/config.ts';
 import { isProject } from '../../input/names.ts';
 import { inferProject } from '../../mcp/working-copy.ts';
-import { type Client, Refused } from '../support/client.ts';
+import { type Client, checkIds, Refused } from '../support/client.ts';
 import { minuteOf, type OutputOptions } from '../support/output.ts';
 
 export const MEMORY = `packetId kind title content envelope scope projectId branch tags speaker threadId timestamp createdAt updatedAt
@@ -64,6 +64,7 @@ const SHOW = `query ($packetId: UUID!) { getMemory(packetId: $packetId) { ${MEMO
 export type Whole = Memory & { facts: { nodes: Fact[] } };
 
 export async function read(client: Client, packetId: string): Promise<Whole> {
+  checkIds(packetId);
   const { getMemory } = await client.request<{ getMemory: Whole }>(SHOW, { packetId });
   return getMemory;
 }

@@ -35,6 +35,13 @@ export class Unusable extends Error {}
 
 const EXPECTED = [Refused, Unusable, ConfigError, UnreadableFile, ServerUnavailable];
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Refuses what is no id before the server is asked, which would call it by the name of a field. */
+export function checkIds(...ids: string[]): void {
+  if (!ids.every((id) => UUID.test(id))) throw new Refused('id: must be a UUID, as lists and searches print it');
+}
+
 /** Expected errors as one line; others are rethrown. */
 export function reasonOf(error: unknown): string {
   if (error instanceof Error && EXPECTED.some((kind) => error instanceof kind)) return error.message;
@@ -48,7 +55,8 @@ export async function told(work: () => Promise<number>): Promise<number> {
   try {
     return await work();
   } catch (error) {
-    process.stderr.write(`${reasonOf(error)}\n`);
+    // Its reader has ended, and needs no explanation.
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') process.stderr.write(`${reasonOf(error)}\n`);
     return 1;
   }
 }

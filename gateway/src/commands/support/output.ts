@@ -2,6 +2,7 @@
 // change neither the line nor the terminal.
 import { styleText } from 'node:util';
 import Table from 'cli-table3';
+import widthOf from 'string-width';
 import { recalled } from '../../operations/recalled.ts';
 import { type Client, type ClientOptions, connect, told } from './client.ts';
 
@@ -11,8 +12,9 @@ export interface OutputOptions extends ClientOptions {
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Text in a colour, where standard output is a terminal and NO_COLOR is not set. */
-export const styled = (style: Style, text: string): string => styleText(style, text, { stream: process.stdout });
+/** Text in a colour, where the stream that it is for is a terminal and NO_COLOR is not set. */
+export const styled = (style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string =>
+  styleText(style, text, { stream });
 
 /** An instant as the minute in UTC. */
 export const minuteOf = (instant: string): string => new Date(instant).toISOString().slice(0, 16).replace('T', ' ');
@@ -26,10 +28,19 @@ const UNSEEN =
 export const visible = (text: string): string =>
   text.replaceAll('\r\n', '\n').replace(UNSEEN, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
 
-/** A text in one line of at most so many characters, without quotes around it. */
-export function preview(text: string, length: number): string {
-  const characters = [...recalled(text.replace(/\s+/g, ' ').trim()).slice(1, -1).replaceAll('\\"', '"')];
-  return characters.length <= length ? characters.join('') : `${characters.slice(0, length - 1).join('')}…`;
+const letters = new Intl.Segmenter();
+
+/** A text in one line of at most so many columns of a terminal, without quotes around it. */
+export function preview(text: string, columns: number): string {
+  const line = recalled(text.replace(/\s+/g, ' ').trim()).slice(1, -1).replaceAll('\\"', '"');
+  let width = 0;
+  let fitting = 0;
+  for (const { segment, index } of letters.segment(line)) {
+    if (width < columns) fitting = index;
+    width += widthOf(segment);
+    if (width > columns) return `${line.slice(0, fitting)}…`;
+  }
+  return line;
 }
 
 /** Rows in columns, below a heading. */
@@ -60,8 +71,15 @@ export function table(head: string[], rows: string[][]): string {
     .join('\n')}\n`;
 }
 
-/** How many characters of a last column fit beside so many others. */
-export const roomBeside = (taken: number): number => Math.max(30, (process.stdout.columns ?? 160) - taken);
+/** How many columns of a text fit beside so many others. */
+export const roomBeside = (taken: number): number => (process.stdout.columns ?? 160) - taken;
+
+/** The least room for a text that is shown in part. */
+export const LEAST_ROOM = 30;
+
+/** How many columns the widest of these texts takes. */
+export const widest = (texts: readonly string[]): number =>
+  texts.reduce((most, text) => Math.max(most, widthOf(text)), 0);
 
 /** One line of JSON for each. */
 export const jsonLines = (rows: readonly unknown[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');

@@ -17,16 +17,22 @@ function argumentNames({ args }: GraphQLField<unknown, unknown>): Set<string> {
   return names;
 }
 
-/** A field and the message that begins with it, as the request spells it; null if it is no name of the request but a key within JSON. */
+// A name of SQL in a message; neither a value, which stands in quotes, nor a key within JSON, which follows the name of its field.
+const SQL_NAME = /(?<![\w."])[a-z]+(?:_[a-z]+)+(?![\w"]|\.\w)/g;
+
+/**
+ * A field and the message about it, as the request spells them; null if it is no name of the request but a key within JSON. A decision
+ * about several memories takes the ids of all of them, and is refused for one.
+ */
 function respelled(field: string, message: string, isName: (name: string) => boolean) {
   const [first, ...within] = field.split('.');
-  const name = camelCase(first!);
-  if (!isName(name)) return null;
+  const name = [camelCase(first!), `${camelCase(first!)}s`].find(isName);
+  if (name === undefined) return null;
   const begins = message.startsWith(first!) && !/^\w/.test(message.slice(first!.length));
-  return {
-    field: [name, ...within].join('.'),
-    message: begins ? name + message.slice(first!.length) : message,
-  };
+  const rest = (begins ? message.slice(first!.length) : message).replace(SQL_NAME, (one) =>
+    isName(camelCase(one)) ? camelCase(one) : one,
+  );
+  return { field: [name, ...within].join('.'), message: begins ? name + rest : rest };
 }
 
 /** The same error, with the name of the argument if the request has one of that name. */

@@ -7,8 +7,10 @@ import {
   type ExecutionArgs,
   type FloatValueNode,
   GraphQLError,
+  type GraphQLSchema,
   getOperationAST,
   type IntValueNode,
+  isEnumType,
   isInputType,
   isNonNullType,
   Kind,
@@ -30,13 +32,16 @@ import { checking } from './checks.ts';
 const MAX_MESSAGE_LENGTH = 500;
 // The largest number that a column of type real holds.
 const MAX_FLOAT = 3.4e38;
+// Longer enums are those of orders; an editor of GraphQL lists them.
+const MAX_NAMES = 16;
 const PAGING = new Set(['first', 'last', 'offset']);
 /** They check their input themselves, so that a refusal is audited under their name. */
 const checkedLater = new Set(operations.map(({ name }) => camelCase(name)));
 
 const invalidValue = (name: string | null, reason: string) => {
   const field = name && shownPath(name.split('.'));
-  return new GraphQLError(`${field ?? 'value'}: ${withoutValues(reason.slice(0, MAX_MESSAGE_LENGTH))}`, {
+  const said = isOwnReason(reason) ? reason : withoutValues(reason.slice(0, MAX_MESSAGE_LENGTH));
+  return new GraphQLError(`${field ?? 'value'}: ${said}`, {
     extensions: { code: 'INVALID_INPUT', sqlstate: 'L9VAL', ...(field ? { field } : {}) },
   });
 };
@@ -90,6 +95,15 @@ function variablesOfOperations(operation: OperationDefinitionNode | null | undef
   return names;
 }
 
+/** Why GraphQL does not take a value, in words of the product where there are some. */
+function reasonOf({ message, originalError }: GraphQLError, schema: GraphQLSchema): string {
+  const [, name] = /^Value .* does not exist in "(\w+)" enum|^Enum "(\w+)"/.exec(message)?.filter(Boolean) ?? [];
+  const type = name && schema.getType(name);
+  const names = isEnumType(type) ? type.getValues().map((one) => one.name) : [];
+  if (names.length > 0 && names.length <= MAX_NAMES) return `must be one of ${names.join(', ')}`;
+  return isOwnReason(originalError?.message) ? originalError!.message : message;
+}
+
 /** Throws for the first variable whose value does not fit its type. */
 function checkVariables({ schema, document, operationName, variableValues }: ExecutionArgs): void {
   const given: Readonly<Record<string, unknown>> = variableValues ?? {};
@@ -106,7 +120,7 @@ function checkVariables({ schema, document, operationName, variableValues }: Exe
     }
     coerceInputValue(given[name], wanted, (path, value, error) => {
       const field = path.filter((key) => typeof key === 'string').join('.') || name;
-      throw invalidValue(field, value === INEXACT_NUMBER ? INEXACT_REASON : error.message);
+      throw invalidValue(field, value === INEXACT_NUMBER ? INEXACT_REASON : reasonOf(error, schema));
     });
     if (!isCheckedLater.has(name)) checkKept(given[name], name);
   }
@@ -132,9 +146,10 @@ function finished(error: ShownError, query: string): ShownError {
   const at = (place?.column ?? 1) - 1;
   const isOfValue = /^(?:["\d.$[{A-Z-]|(?:true|false|null)\b)/.test(line.slice(at));
   const [, field] = (isOfValue && /(\w+)\s*:[\s[]*$/.exec([...before, line.slice(0, at)].join('\n'))) || [];
+  const own = Object.values(scalars).find(({ reason }) => error.message.endsWith(reason))?.reason;
   return {
     ...error,
-    message: withoutValues(error.message.slice(0, MAX_MESSAGE_LENGTH)),
+    message: own ? `${field ?? 'value'}: ${own}` : withoutValues(error.message.slice(0, MAX_MESSAGE_LENGTH)),
     extensions: { ...extensions, ...invalidValue(field ?? null, '').extensions },
   };
 }
@@ -193,6 +208,9 @@ const scalars: Record<string, { accepts: (text: string) => boolean; reason: stri
     reason: 'must be Base64',
   },
 };
+
+/** Whether a reason is one of these, which quote nothing of the request. */
+const isOwnReason = (reason: string | undefined) => Object.values(scalars).some((one) => one.reason === reason);
 
 /** The documents of the requests under way. */
 const queries = new WeakMap<object, string>();
