@@ -88,6 +88,10 @@ const cannotBeWithdrawn = (world: World, { id }: Memory): boolean =>
 /** Takes back what was derived from a memory that no longer counts. */
 export function withdraw(world: World, id: string): void {
   world.knowledge.rows = world.knowledge.rows.filter(({ packet }) => packet !== id);
+  forgetSummariesOf(world, id);
+}
+
+function forgetSummariesOf(world: World, id: string): void {
   for (const [summary, sources] of [...world.knowledge.summaries]) if (sources.includes(id)) forget(world, summary);
 }
 
@@ -208,7 +212,11 @@ export function merge(
   return {
     refused: null,
     commit() {
-      if (!isWithheld(other!)) world.merges.set(other!.id, keep!.id);
+      if (!isWithheld(other!)) {
+        world.merges.set(other!.id, keep!.id);
+        // What else was made of it goes over to the one that is kept.
+        forgetSummariesOf(world, other!.id);
+      }
       world.memories.set(other!.id, { ...other!, review: 'rejected', versions: [...other!.versions, stateOf(other!)] });
     },
   };
