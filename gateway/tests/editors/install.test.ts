@@ -31,14 +31,14 @@ const on = (platform: NodeJS.Platform, project: string | null = null): Place => 
   env: platform === 'win32' ? { APPDATA: '/home/ann/AppData/Roaming' } : {},
 });
 
-describe.each(editors.map((editor) => [editor.name, editor] as const))('the settings of %s', (_, editor) => {
-  it('are those of the golden file', () => {
+describe.each(editors.map((editor) => [editor.name, editor] as const))('the file of the editor %s', (_, editor) => {
+  it('gives the settings of the golden file', () => {
     expect(
       entriesOf(editor, editor.changes(on('linux'), launch)!).filter(({ text }) => text !== SKILL),
     ).toMatchSnapshot();
   });
 
-  it('lie where each system and a project has them', () => {
+  it('names the places of each system and of a project', () => {
     const filesOf = (place: Place) => [...new Set(editor.changes(place, launch)?.map(({ file }) => file))];
     expect({
       linux: filesOf(on('linux')),

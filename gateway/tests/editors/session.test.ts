@@ -55,7 +55,7 @@ describe('the block of what is recalled', () => {
   });
 });
 
-describe('sessions of editors', () => {
+describe('a session of an editor', () => {
   let gateway: TestGateway;
   let folder: string;
   let site: string;
@@ -110,7 +110,7 @@ describe('sessions of editors', () => {
     return (await response.json()) as any;
   }
 
-  it('are those of an actor with the rights of C, whose key an uninstall revokes', async () => {
+  it('is that of an actor with the rights of C, whose key an uninstall revokes', async () => {
     const { code, out } = await run(['install', 'claude-code', 'cursor', 'codex']);
     expect({ code, out }).toMatchObject({
       code: 0,
@@ -147,7 +147,7 @@ describe('sessions of editors', () => {
     );
   });
 
-  it('attach by the command in the settings as that actor, and as C where no key was made', async () => {
+  it('attaches by the command in the settings as that actor, and as C where no key was made', async () => {
     const creatorBy = async (editor: string) => {
       const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
       const args = [cli, 'mcp', '--caller', editor, '--home', gateway.home.home];
@@ -166,7 +166,7 @@ describe('sessions of editors', () => {
     ]);
   });
 
-  it('of Claude Code recall what an earlier one saved, nothing twice, and are archived without it', async () => {
+  it('recalls in Claude Code what an earlier one saved, nothing twice, and is archived without it', async () => {
     const save = (name: string, args: object) => call('claude-code', name, args);
     const saved = await save('save_memory', { kind: 'rule', content: 'We deploy on Tuesdays, never on Fridays.' });
     expect(saved.result.structuredContent.memory).toMatchObject({
@@ -254,7 +254,7 @@ describe('sessions of editors', () => {
     expect(sessions[0].creator).toBe('Claude-Code');
   });
 
-  it('of Codex and Cursor get the answers in their formats', async () => {
+  it('gets the answers in the formats of Codex and Cursor', async () => {
     const codex = await hook('codex', 'SessionStart', {
       session_id: 'c1',
       source: 'startup',
@@ -290,14 +290,14 @@ describe('sessions of editors', () => {
     });
   });
 
-  it('outside of a project are told only what is for everyone', async () => {
+  it('recalls outside of a project only what is for everyone', async () => {
     await gateway.save('L', 'Answer in the language of the user.', { kind: 'rule', scope: 'global' });
     const context = contextOf(await hook('claude-code', 'SessionStart', { session_id: 'o1', cwd: folder }));
     expect(context).toContain('Answer in the language of the user.');
     expect(context).not.toMatch(/Tuesdays|canary/);
   });
 
-  it('never fail by a hook: whatever it is given, it prints nothing, ends with 0 and writes a line', async () => {
+  it('never fails by a hook: whatever it is given, it prints nothing, ends with 0 and writes a line', async () => {
     const silent = { code: 0, out: '', err: '' };
     for (const [args, stdin, line] of [
       [['claude-code', 'SessionStart'], 'no JSON', 'claude-code SessionStart: stdin is not JSON'],
