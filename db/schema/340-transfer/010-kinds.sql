@@ -76,7 +76,10 @@ begin atomic
     -- Their ids stay behind, because a job may have made them already when they arrive.
     ('context', 'memory_contexts', '{packet_id}', '{context_id,created_at}', 'true', 'packet_id', null, null, null, null),
     ('vector', 'memory_embeddings', '{packet_id,embedding_type,model,chunk_index}',
-      '{embedding_id,compared_vector,context_id,created_at}', 'true', 'packet_id', null, null, null, null)
+      '{embedding_id,compared_vector,context_id,created_at}', 'true', 'packet_id', null, null, null, null),
+    -- The stores, the master key and what it made of the document are those of one place. Bytes come by store_archive().
+    ('archive', 'session_archives', '{archive_id}', '{connectors,key_id,fingerprint,verified_at,verified_by}', 'true',
+      'packet_id', null, null, null, null)
   ) as k (kind, target, key, left_out, condition, source, parts, parts_table, parts_key, parts_condition);
 end;
 comment on function transfer.kinds is 'The kinds of lines, in the order of the file.';

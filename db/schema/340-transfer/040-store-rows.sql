@@ -75,7 +75,9 @@ declare
       n.envelope, n.packet_id, case when n.has_own_identity then n.metadata ->> ''creator'' end)']
     when 'memory_embeddings' then array['context_id', 'case when n.embedding_type = ''context'' then
       (select c.context_id from public.memory_contexts c where c.packet_id = n.packet_id) end']
-    when 'memory_feedback' then array['xid', 'pg_current_xact_id()'] end;
+    when 'memory_feedback' then array['xid', 'pg_current_xact_id()']
+    -- Without a key until store_archive() brings it. No other session is taken for one that nobody can open.
+    when 'session_archives' then array['connectors, key_id, fingerprint', '''{postgres}'', '''', sha256(uuid_send(uuidv4()))'] end;
 begin
   execute format('insert into public.%I as t (tenant_id, %s%s) select identity.current_tenant_id(), %s%s
       from jsonb_populate_recordset(null::public.%1$I, $1) as n',

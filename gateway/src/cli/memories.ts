@@ -143,7 +143,9 @@ export function memoriesCommands(program: Command): void {
         .argument('<file>', 'the file; compressed if its name ends in .gz; - for standard output'),
       'the caller',
       'L',
-    ).option('--with-vectors', 'also the vectors, which are made again otherwise'),
+    )
+      .option('--with-vectors', 'also the vectors, which are made again otherwise')
+      .option('--with-keys', 'also the keys of archived sessions: whoever has the file can read them'),
     'l9-memory export memories.jsonl.gz',
   ).action(run(async () => (await import('../commands/export.ts')).exportFile));
 }

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 
 export const FORMAT = 'l9-memory';
 export const VERSION = 1;
+/** Lines that the gateway makes, not the database: each follows that of its archive. */
+export const ARCHIVE_BYTES = 'archive_bytes';
 
 export interface KindCount {
   kind: string;
