@@ -40,7 +40,8 @@ begin
       fingerprint = case when exists (
         select from public.session_archives o
         where o.fingerprint = store_archive.fingerprint and o.tenant_id = a.tenant_id and o.scope = a.scope
-          and o.creator = a.creator and (o.org_id, o.user_id, o.project_id) is not distinct from (a.org_id, a.user_id, a.project_id))
+          and o.creator = a.creator
+          and (o.org_id, o.user_id, o.project_id) is not distinct from (a.org_id, a.user_id, a.project_id))
         then a.fingerprint else store_archive.fingerprint end
     where a.archive_id = taken.archive_id;
   end if;
@@ -48,7 +49,7 @@ begin
     jsonb_build_object('kind', 'archive_bytes', 'with_key', not has_key));
   return 'stored';
 end $$;
-comment on function transfer.store_archive is 'Stores the encrypted bytes of an imported archive in the database, and its wrapped '
-  'key if one is given: stored, present (nothing was missing), or left_out (the archive is not here). Raises L9VAL for other '
+comment on function transfer.store_archive is 'Stores the encrypted bytes of an imported archive in the database, and its '
+  'wrapped key if one is given: stored, present (nothing was missing), or left_out (the archive is not here). Raises L9VAL for other '
   'bytes. Definer: callers have no access to bytes and keys.';
 grant execute on function transfer.store_archive to l9_admin;

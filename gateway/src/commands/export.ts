@@ -11,7 +11,9 @@ import {
   FORMAT,
   type Header,
   headerLine,
+  headOf,
   type KindCount,
+  sealHashOf,
   VERSION,
 } from './exports/format.ts';
 import { type Client, type ClientOptions, connect, told, Unusable } from './support/client.ts';
@@ -22,6 +24,7 @@ const QUERY = `query ($kind: String, $asOf: Datetime, $after: JSON) {
 }`;
 
 export interface ExportOptions extends ClientOptions {
+  withAudit?: boolean;
   withVectors?: boolean;
   withKeys?: boolean;
 }
@@ -48,6 +51,7 @@ export async function exportFile(env: NodeJS.ProcessEnv, file: string, options: 
     const written =
       file === '-' ? await write(client, process.stdout, options) : await writeFile(client, file, options);
     process.stderr.write(`${written.lines} lines\n`);
+    if (written.auditHead) process.stderr.write(`${headOf(written.auditHead)}\n`);
     for (const problem of written.problems) process.stderr.write(`${problem}\n`);
     return written.problems.length > 0 ? 1 : 0;
   });
@@ -86,6 +90,8 @@ interface Written {
   lines: number;
   /** What the file does not hold, although it should. */
   problems: string[];
+  /** The hash of the last line about a seal. */
+  auditHead: string | null;
 }
 
 async function write(client: Client, out: Writable, options: ExportOptions): Promise<Written> {
@@ -93,7 +99,12 @@ async function write(client: Client, out: Writable, options: ExportOptions): Pro
     (await client.request<{ exportMemories: Answer }>(QUERY, { ...variables })).exportMemories;
   const { header, as_of } = await ask<{ header: Header<KindCount & { option?: string }>; as_of: string }>({});
   const counts = header.counts
-    .filter(({ option }) => option === undefined || (option === 'vectors' && options.withVectors))
+    .filter(
+      ({ option }) =>
+        option === undefined ||
+        (option === 'vectors' && options.withVectors) ||
+        (option === 'audit' && options.withAudit),
+    )
     .flatMap(({ kind, lines }) =>
       kind === 'archive'
         ? [
@@ -104,10 +115,12 @@ async function write(client: Client, out: Writable, options: ExportOptions): Pro
     );
   if (header.format !== FORMAT || header.version !== VERSION)
     throw new Unusable(`the server writes version ${header.version} of the format: use its own l9-memory`);
+  if (options.withAudit && !counts.some(({ kind }) => kind === 'audit_row'))
+    throw new Unusable('--with-audit: only administrators read the audit log');
   const total = counts.reduce((sum, { lines }) => sum + lines, 0);
   const progress = startProgress('exporting', total);
   const seal = createSeal();
-  const written: Written = { lines: 0, problems: [] };
+  const written: Written = { lines: 0, problems: [], auditHead: null };
   const put = async (text: string, count: number) => {
     seal.add(text, count);
     if (!out.write(text)) await once(out, 'drain');
@@ -131,6 +144,7 @@ async function write(client: Client, out: Writable, options: ExportOptions): Pro
             if (text !== null) await putRows(text, 1);
             if (problem !== null) written.problems.push(problem);
           }
+        if (kind === 'audit_seal' && page.count > 0) written.auditHead = sealHashOf(page.lines);
         after = page.cursor;
       } while (after);
     }

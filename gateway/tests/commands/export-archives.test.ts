@@ -38,13 +38,14 @@ const run = (gateway: TestGateway, ...args: string[]) =>
 const linesOf = (name: string) => readFileSync(path(name), 'utf8').trimEnd().split('\n');
 const bytesIn = (name: string) =>
   linesOf(name).flatMap((line) => (line.startsWith('{"archive_bytes"') ? JSON.parse(line).archive_bytes : []));
-const post = async (gateway: TestGateway, caller: string, route: string, body: object) => {
+const post = async (gateway: TestGateway, caller: string, route: string, given: object) => {
   const response = await fetch(`${gateway.instance.url}/archives/${route}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${await gateway.token({ caller })}` },
-    body: JSON.stringify(body),
+    body: JSON.stringify(given),
   });
-  return { status: response.status, body: await response.json() };
+  const body = (await response.json()) as { errors: [{ message: string; extensions: { code: string } }] };
+  return { status: response.status, body };
 };
 
 describe('archives in an export', () => {

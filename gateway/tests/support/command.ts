@@ -10,8 +10,11 @@ export interface Ended {
   err: string;
 }
 
+export const spawnCommand = (args: string[], { home }: { home: string }) =>
+  spawn(process.execPath, [cli, ...args], { env: { ...process.env, L9_MEMORY_HOME: home } });
+
 export function runCommand(args: string[], { home, stdin = '' }: { home: string; stdin?: string }): Promise<Ended> {
-  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, L9_MEMORY_HOME: home } });
+  const child = spawnCommand(args, { home });
   const ended: Ended = { code: null, out: '', err: '' };
   child.stdout.on('data', (data) => {
     ended.out += data;

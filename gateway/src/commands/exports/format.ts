@@ -49,3 +49,11 @@ export function createSeal() {
     end: (): End => ({ lines, sha256: hash.digest('hex') }),
   };
 }
+
+/** What ends the chain of seals in these lines. */
+export function sealHashOf(lines: string): string | null {
+  const { audit_seal } = JSON.parse(lines.slice(lines.lastIndexOf('\n') + 1)) as { audit_seal: { hash: string } };
+  return audit_seal.hash.replace('\\x', '');
+}
+
+export const headOf = (hash: string) => `The audit log in it ends with ${hash}: keep this elsewhere, and compare it.`;

@@ -2,7 +2,7 @@
 import { sizeOfFile } from '../../input/files.ts';
 import { type Client, Refused, Unusable } from '../support/client.ts';
 import { startProgress } from '../support/progress.ts';
-import { ARCHIVE_BYTES, type Header, headerLine, kindOf } from './format.ts';
+import { ARCHIVE_BYTES, type Header, headerLine, kindOf, sealHashOf } from './format.ts';
 import { checkExport, linesOf, withFile } from './read.ts';
 
 const MAX_LINES = 500;
@@ -18,6 +18,8 @@ interface Taken {
   left_out: number;
   /** Lines that only the tenant that exported them can use. */
   bound: number;
+  /** The hash of the last line about a seal. */
+  auditHead?: string | null;
 }
 
 export interface ImportExportOptions {
@@ -44,6 +46,7 @@ export const importExport = (client: Client, file: string, options: ImportExport
         else if (kind === ARCHIVE_BYTES) sum[await sendBytes(client, file, lines, firstLine)] += 1;
         else {
           const taken = await send(lines, firstLine);
+          if (kind === 'audit_seal') sum.auditHead = sealHashOf(lines);
           for (const key of ['stored', 'present', 'left_out'] as const) sum[key] += taken[key];
         }
         progress.update(read, toldOf(sum));
@@ -54,8 +57,12 @@ export const importExport = (client: Client, file: string, options: ImportExport
     return sum;
   });
 
-/** Archives are encrypted for their tenant. */
-const BOUND_TO_TENANT: ReadonlySet<string> = new Set(['archive', ARCHIVE_BYTES]);
+/** Archives are encrypted for their tenant, and seals are about its rows. */
+const BOUND_TO_TENANT: ReadonlySet<string> = new Set([
+  'archive',
+  ARCHIVE_BYTES,
+  ...['audit_row', 'audit_seal', 'imported_audit_row', 'imported_audit_seal'],
+]);
 
 /** An error of a line ends the import. */
 const refusalsOf =
@@ -93,7 +100,9 @@ export const toldOf = ({ stored, present, left_out, bound }: Taken) =>
   [
     `${stored} stored, ${present} there already`,
     ...(left_out > 0 ? [`${left_out} left out, because they have expired or were erased`] : []),
-    ...(bound > 0 ? [`${bound} lines of archives left out, because only their own tenant can open them`] : []),
+    ...(bound > 0
+      ? [`${bound} lines of archives and audit logs left out, because they belong to the tenant that exported them`]
+      : []),
   ].join(', ');
 
 async function check(path: string): Promise<Header> {
