@@ -34,9 +34,9 @@ begin
   return opened;
 end $$;
 comment on function archive.open_session_archive is 'Hands out the wrapped key (null: it was imported without it) of an archive '
-  'that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the '
-  'bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the '
-  'caller''s. Definer: callers have no access to keys and bytes.';
+  'that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, '
+  'the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if '
+  'there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.may_keep(kept public.session_archives, me identity.identity) returns boolean
 language sql stable set search_path = ''

@@ -1,6 +1,6 @@
--- The audit log in exports, and the logs that came from other databases: import_memories() stores them here, beside the database's
--- own, and export_memories() reads both. A log is named by the hash of the first seal of its chain. A line of a row has the hash
--- that its seal has of it; a line of a seal says what the seal covers of the rows of the tenant, and is linked to the line before.
+-- The audit log in exports, and the logs that came from other databases: import_memories() stores them here, beside the
+-- database's own, and export_memories() reads both. A log is named by the hash of the first seal of its chain. A line of a row
+-- has the hash that its seal has of it; a line of a seal says what it covers of the tenant's rows, and names the line before.
 create table transfer.imported_audit_log (
   tenant_id uuid not null references public.tenants,
   chain bytea not null,

@@ -135,6 +135,7 @@ begin
 end $$;
 comment on function transfer.has_any is 'True if the tenant has one of these rows, whatever else it says.';
 
+-- What an administrator could not have done by a call, and rows that belong to other readers than what they rest on.
 create function transfer.check_rows(kind transfer.kind, admin administration.administrator, rows jsonb) returns void
 language plpgsql stable set search_path = '' as $$
 begin

@@ -49,7 +49,7 @@ begin
     jsonb_build_object('kind', 'archive_bytes', 'with_key', not has_key));
   return 'stored';
 end $$;
-comment on function transfer.store_archive is 'Stores the encrypted bytes of an imported archive in the database, and its '
-  'wrapped key if one is given: stored, present (nothing was missing), or left_out (the archive is not here). Raises L9VAL for other '
-  'bytes. Definer: callers have no access to bytes and keys.';
+comment on function transfer.store_archive is 'Stores the encrypted bytes of an imported archive in the database, and '
+  'its wrapped key if one is given: stored, present (nothing was missing), or left_out (the archive is not here). Raises L9VAL '
+  'for other bytes. Definer: callers have no access to bytes and keys.';
 grant execute on function transfer.store_archive to l9_admin;
