@@ -148,6 +148,9 @@ describe('archives in an export', () => {
       403,
       expect.stringContaining('permission denied for your role'),
     ]);
-    expect((await fetch(`${to.instance.url}/archives/export`, { method: 'POST' })).status).toBe(401);
+    const url = `${to.instance.url}/archives/export`;
+    expect((await fetch(url, { method: 'POST' })).status).toBe(401);
+    const headers = { origin: 'https://elsewhere.example', authorization: `Bearer ${await to.token({ caller: 'L' })}` };
+    expect((await fetch(url, { method: 'POST', headers })).status).toBe(403);
   });
 });
