@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { sealAll } from '../../../db/tests/audit/support.ts';
-import { eventually } from '../../../db/tests/support/eventually.ts';
 import { withSeal } from '../../../db/tests/transfer/support.ts';
 import { runCommand, spawnCommand } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -233,10 +232,11 @@ describe('l9-memory export and import', () => {
   it('goes on where it was killed: nothing is there twice, and nothing is lost', async () => {
     const [source, target] = [await startTestGateway(), await startTestGateway()];
     try {
-      for (const from of [1, 201, 401])
+      // Long texts, so that the import takes several batches.
+      for (const from of [1, 101])
         await source.sql(
           'C',
-          "select public.save_memory(format('The lamp %s stands in room %s', i, i * 7), project_id => 'l9') from generate_series($1::integer, $1 + 199) i",
+          "select public.save_memory(format('The lamp %s is %s', i, repeat('bright ', 2000)), project_id => 'l9') from generate_series($1::integer, $1 + 99) i",
           [from],
         );
       const path = join(folder, 'many.jsonl');
@@ -244,14 +244,14 @@ describe('l9-memory export and import', () => {
       const args = ['import', path, '--caller', 'L', '--url', target.instance.url];
       const child = spawnCommand(args, { home: target.home.home });
       const ended = new Promise((resolve) => child.on('close', resolve));
-      await eventually(async () => (await memories(target)) > 0);
+      while ((await memories(target)) === 0);
       child.kill('SIGKILL');
       await ended;
       const again = await run(target, ['import', path, '--caller', 'L']);
       expect([again.code, again.err]).toStrictEqual([0, '']);
       const [, stored, present] = /^(\d+) stored, (\d+) there already/.exec(again.out)!.map(Number);
       expect(stored).toBeGreaterThan(0);
-      expect(present).toBeGreaterThanOrEqual(500);
+      expect(present).toBeGreaterThan(0);
       expect((await run(target, ['export', '-'])).out).toBe(readFileSync(path, 'utf8'));
     } finally {
       await source.close();
