@@ -17,6 +17,7 @@ import type { Embedder } from './embeddings/index.ts';
 import { embedderReadiness } from './embeddings/readiness.ts';
 import { createGraphql } from './graphql/serve.ts';
 import { examineHome } from './home/examine.ts';
+import { mountArchives } from './http/archives.ts';
 import { mountAttach } from './http/attach.ts';
 import { liveCredentials } from './http/credentials.ts';
 import { mountErrors } from './http/errors.ts';
@@ -115,6 +116,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     );
     const refuse = createRefuse(refusals, logger, refusalLog);
     mountMcp(app, { execute, refuse, authentication, rateLimits });
+    mountArchives(app, { execute, authentication, rateLimits });
     const health = closing.add(
       openGatewayHealth({
         ...{ database, recent: metrics.recent, servingModel: models.servingModel, isEmbedderReady },

@@ -64,7 +64,7 @@ call identity.describe('public.session_archives', 'Archived sessions: what is kn
   tags: Labels.
   schema_version: The form of the stored document.
   connectors: The stores that have the bytes: postgres, file, s3 or http.
-  key_id: The master key that wraps the key of this archive.
+  key_id: The master key that wraps the key of this archive. Empty: it was imported without its key, and nobody can open it.
   redundancy: How many stores have the bytes.
   redacted: How many secrets and personal data were replaced before it was encrypted.
   fingerprint: A keyed hash of the document, by which the same session is known again. It tells nothing without the master key.

@@ -23,21 +23,20 @@ begin
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours');
   end if;
   select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors,
-    found_one.key_id, w.wrapped_key,
+    found_one.key_id, (select w.wrapped_key from archive.wrapped_keys w where w.archive_id = found_one.archive_id),
     case when open_session_archive.with_blob and found_one.size <= archive.max_piece_bytes() then (
       select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end,
     found_one.creator, found_one.source
-  into opened
-  from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
+  into opened;
   -- An operator leaves it with the tenant whose archive it is.
   perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id,
     found_one.project_id, found_one.scope, jsonb_build_object('pointer', found_one.pointer));
   return opened;
 end $$;
-comment on function archive.open_session_archive is 'Hands out the wrapped key of an archive that the caller may read '
-  '(archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database '
-  'has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the '
-  'caller''s. Definer: callers have no access to keys and bytes.';
+comment on function archive.open_session_archive is 'Hands out the wrapped key (null: it was imported without it) of an archive '
+  'that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, '
+  'the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if '
+  'there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.may_keep(kept public.session_archives, me identity.identity) returns boolean
 language sql stable set search_path = ''

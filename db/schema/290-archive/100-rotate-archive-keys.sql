@@ -43,7 +43,7 @@ create function archive.keys_in_use(out key_id text, out archives bigint) return
 language plpgsql stable security definer set search_path = '' as $$
 begin
   perform administration.require_unlimited(null);
-  return query select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
+  return query select a.key_id, count(*) from public.session_archives a where a.key_id <> '' group by a.key_id order by a.key_id;
 end $$;
 comment on function archive.keys_in_use is 'The master keys that archives need, and how many: those of the tenant for an admin, '
   'of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';

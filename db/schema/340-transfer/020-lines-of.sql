@@ -11,10 +11,19 @@ comment on function transfer.object_of is 'SQL for the JSON of a row with these 
 -- What is saved while an export runs belongs to the next one, so that nothing in the file refers to what is not in it.
 create function transfer.source_of(kind transfer.kind, as_of timestamptz) returns text
 language sql immutable parallel safe set search_path = ''
-return case when (kind).source is null then 'true' else format(
+return case
+  when (kind).kind = 'attestation' then format(
+    'exists (select from public.reflection_store r join public.packet_store p on p.packet_id = r.source_packet
+      where r.reflection_id = t.reflection_id and p.created_at <= %L::timestamptz)', as_of)
+  when (kind).source is null then 'true' else format(
   'exists (select from public.packet_store p where p.packet_id = t.%I and p.created_at <= %L::timestamptz)', (kind).source, as_of)
   || case (kind).kind
     when 'succession' then ' and exists (select from public.knowledge_facts f where f.fact_id = t.superseded_by)'
+    when 'merge' then format(
+      ' and exists (select from public.packet_store p where p.packet_id = t.kept_id and p.created_at <= %L::timestamptz)', as_of)
+    when 'proposal' then format(
+      ' and exists (select from public.packet_store p where p.packet_id = t.source_packet and p.created_at <= %L::timestamptz)',
+      as_of)
     when 'context' then format(
       ' and exists (select from public.packet_store p
         where p.packet_id = t.predecessor_id and p.created_at <= %L::timestamptz)', as_of)
@@ -49,7 +58,7 @@ create function transfer.key_of(kind transfer.kind) returns text[] language sql 
 return array(
   select format('t.%I%s', k.name, case when a.atttypid = 'text'::regtype then ' collate "C"' else '' end)
   from unnest((kind).key) with ordinality as k (name, place)
-  join pg_catalog.pg_attribute a on a.attrelid = ('public.' || (kind).target)::regclass and a.attname = k.name
+  join pg_catalog.pg_attribute a on a.attrelid = transfer.relation((kind).target) and a.attname = k.name
   order by k.place);
 comment on function transfer.key_of is 'SQL for the columns that order the rows of this kind.';
 
@@ -63,7 +72,7 @@ begin
   end if;
   select array_agg(format('%L::%s', cursor ->> k.place::integer - 1, format_type(a.atttypid, null)) order by k.place) into written
   from unnest((kind).key) with ordinality as k (name, place)
-  join pg_catalog.pg_attribute a on a.attrelid = ('public.' || (kind).target)::regclass and a.attname = k.name
+  join pg_catalog.pg_attribute a on a.attrelid = transfer.relation((kind).target) and a.attname = k.name
   where pg_input_is_valid(cursor ->> k.place::integer - 1, format_type(a.atttypid, null));
   if cardinality(written) is distinct from cardinality((kind).key) then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page');

@@ -14,7 +14,7 @@ end $$;
 comment on function transfer.audit_export is 'Audits an export by the caller. Definer: writes audit_log, about the caller alone.';
 
 create function transfer.is_readable(kind transfer.kind) returns boolean language sql stable parallel safe set search_path = ''
-return has_table_privilege('public.' || (kind).target, 'select')
+return has_table_privilege(transfer.relation((kind).target), 'select')
   and ((kind).parts_table is null or has_table_privilege('public.' || (kind).parts_table, 'select'));
 comment on function transfer.is_readable is 'True if the role of the caller may read rows of this kind at all.';
 
@@ -28,15 +28,19 @@ declare
   counted bigint;
 begin
   for kind in select k.* from transfer.kinds() k where transfer.is_readable(k) order by k.place loop
-    execute format('select count(*) from public.%I t where %s', kind.target, transfer.condition_of(kind, as_of)) into counted;
+    if kind.kind in ('audit_row', 'audit_seal') then
+      counted := transfer.count_of_audit(kind.kind, as_of);
+    else
+      execute format('select count(*) from %s t where %s', transfer.relation(kind.target), transfer.condition_of(kind, as_of))
+      into counted;
+    end if;
     counts := counts || jsonb_strip_nulls(jsonb_build_object('kind', kind.kind, 'lines', counted, 'option', kind.option));
   end loop;
   return jsonb_build_object('format', 'l9-memory', 'version', transfer.version(), 'tenant_id', identity.current_tenant_id(),
     'counts', counts);
 end $$;
 comment on function transfer.header is 'The first line of an export: its format and version, the tenant, and what the caller '
-  'reads of '
-  'each kind.';
+  'reads of each kind.';
 
 -- The rows are fetched one after the other, so that a page ends before it grows too large for an answer.
 create function public.export_memories(
@@ -51,6 +55,7 @@ declare
   lines text[] := '{}';
   bytes bigint := 0;
   last jsonb;
+  page jsonb;
 begin
   perform identity.require_identity();
   if export_memories.kind is null then
@@ -65,10 +70,15 @@ begin
   elsif after is not null and (jsonb_typeof(after) <> 'array' or jsonb_array_length(after) <> cardinality(this.key)) then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the previous page');
   end if;
+  if this.kind in ('audit_row', 'audit_seal') then
+    page := transfer.audit_page(this.kind, until, export_memories.after, page_size);
+    perform transfer.audit_export(this.kind, (page ->> 'count')::bigint);
+    return page;
+  end if;
   for line, key in execute format(
     'select jsonb_build_object(%L, %s)::text as line, jsonb_build_array(%s) as key
-      from public.%I t where %s %s order by %s limit %s',
-    this.kind, transfer.row_of(this, until), array_to_string(transfer.key_of(this), ', '), this.target,
+      from %s t where %s %s order by %s limit %s',
+    this.kind, transfer.row_of(this, until), array_to_string(transfer.key_of(this), ', '), transfer.relation(this.target),
     transfer.condition_of(this, until), transfer.after(this, export_memories.after),
     array_to_string(transfer.key_of(this), ', '), page_size + 1)
   loop
@@ -85,8 +95,7 @@ begin
 end $$;
 comment on function public.export_memories is 'A page of what the caller may read, as JSON lines: lines, their count, and cursor '
   '(after of the next page; null: this was the last). Without a kind: header, which lists the kinds in their order and gives '
-  'as_of. '
-  'page_size is 1 to 5000. Each page is audited. Errors: L9VAL, L9SCP, L9AUT.';
+  'as_of. page_size is 1 to 5000. Each page is audited. Errors: L9VAL, L9SCP, L9AUT.';
 grant execute on function transfer.audit_export, transfer.is_readable, transfer.version, transfer.header to l9_agent, l9_admin;
 
 grant execute on function public.export_memories to l9_agent, l9_admin;

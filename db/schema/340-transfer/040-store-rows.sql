@@ -1,16 +1,6 @@
 -- Writes the rows of an import, for import_memories() alone: as l9_owner, without the triggers that stamp a writer or derive
 -- rows.
 
-create table transfer.imports_under_way (importing_tenant uuid primary key);
-call identity.describe('transfer.imports_under_way', 'Imports under way: the row of a tenant is there only within the statement
-    that imports, and lets it insert memories.
-  importing_tenant: The tenant.');
-call identity.keep_private('transfer.imports_under_way', functions => 'Only the import writes it, and policies read it.');
-
-create function transfer.is_importing() returns boolean language sql stable parallel safe set search_path = ''
-return exists (select from transfer.imports_under_way i where i.importing_tenant = identity.current_tenant_id());
-comment on function transfer.is_importing is 'True while store_rows() runs for the caller''s tenant. No caller can make it true.';
-
 do $$
 declare
   target text;
@@ -37,7 +27,7 @@ comment on function transfer.require_importer is 'The caller, an administrator w
 create function transfer.skipped_triggers(target text) returns text language sql stable set search_path = ''
 return (
   select string_agg('%1$s trigger ' || quote_ident(t.tgname), ', ') from pg_catalog.pg_trigger t
-  where t.tgrelid = ('public.' || target)::regclass and not t.tgisinternal
+  where t.tgrelid = transfer.relation(target) and not t.tgisinternal
     -- Triggers of inserts and updates.
     and t.tgtype & 20 <> 0 and t.tgenabled <> 'A' and t.tgname !~ '^_500_audit'
     -- Limits and hashes, the guard of secrets, words, values of fields, citations and the queue of embeddings.
@@ -57,7 +47,7 @@ begin
   end if;
   foreach target in array array_remove(array[kind.target, kind.parts_table], null) loop
     if transfer.skipped_triggers(target) is not null then
-      execute format('alter table public.%I ', target) || format(transfer.skipped_triggers(target), action);
+      execute format('alter table %s ', transfer.relation(target)) || format(transfer.skipped_triggers(target), action);
     end if;
   end loop;
 end $$;
@@ -75,11 +65,14 @@ declare
       n.envelope, n.packet_id, case when n.has_own_identity then n.metadata ->> ''creator'' end)']
     when 'memory_embeddings' then array['context_id', 'case when n.embedding_type = ''context'' then
       (select c.context_id from public.memory_contexts c where c.packet_id = n.packet_id) end']
-    when 'memory_feedback' then array['xid', 'pg_current_xact_id()'] end;
+    when 'memory_feedback' then array['xid', 'pg_current_xact_id()']
+    -- Without a key until store_archive() brings it. No other session is taken for one that nobody can open.
+    when 'session_archives' then array['connectors, key_id, fingerprint',
+      '''{postgres}'', '''', sha256(uuid_send(uuidv4()))'] end;
 begin
-  execute format('insert into public.%I as t (tenant_id, %s%s) select identity.current_tenant_id(), %s%s
-      from jsonb_populate_recordset(null::public.%1$I, $1) as n',
-    target, names, ', ' || others[1], expressions, ', ' || others[2])
+  execute format('insert into %s as t (%s%s%s) select %s%s%s from jsonb_populate_recordset(null::%1$s, $1) as n',
+    transfer.relation(target), case when transfer.has_tenant(target) then 'tenant_id, ' else '' end, names, ', ' || others[1],
+    case when transfer.has_tenant(target) then 'identity.current_tenant_id(), ' else '' end, expressions, ', ' || others[2])
     || case when is_setting then format(' on conflict on constraint %I do update set (%s) = row (%s)
       where t.tenant_id = identity.current_tenant_id()', target || '_pkey', names,
       (select string_agg('excluded.' || quote_ident(c.name), ', ') from unnest(columns) as c (name))) else '' end
@@ -133,8 +126,8 @@ language plpgsql stable set search_path = '' as $$
 declare
   found_one boolean;
 begin
-  execute format('select exists (select from public.%I t join jsonb_populate_recordset(null::public.%1$I, $1) as n on %s
-      where t.tenant_id = identity.current_tenant_id())', kind.target,
+  execute format('select exists (select from %s t join jsonb_populate_recordset(null::%1$s, $1) as n on %s
+      where t.tenant_id = identity.current_tenant_id())', transfer.relation(kind.target),
     (select string_agg(case k.name when 'tenant_id' then 'true' else format('t.%I = n.%1$I', k.name) end, ' and ')
       from unnest(kind.key) as k (name)))
   into found_one using rows;
@@ -142,6 +135,7 @@ begin
 end $$;
 comment on function transfer.has_any is 'True if the tenant has one of these rows, whatever else it says.';
 
+-- What an administrator could not have done by a call, and rows that belong to other readers than what they rest on.
 create function transfer.check_rows(kind transfer.kind, admin administration.administrator, rows jsonb) returns void
 language plpgsql stable set search_path = '' as $$
 begin
@@ -164,12 +158,53 @@ begin
   elsif kind.source is not null and 'org_id' = any (transfer.columns_of(kind)) and kind.target <> 'memory_feedback' then
     perform transfer.check_audience(kind.target, kind.source, rows);
   end if;
+  if kind.target = 'transfer.imported_audit_log' then
+    perform transfer.check_audit_rows(rows);
+  elsif kind.target = 'transfer.imported_audit_seals' then
+    perform transfer.check_audit_seals(rows);
+  end if;
   if kind.parts_table like '%evidence' then
     perform transfer.check_audience(kind.parts_table, 'packet_id',
       (select jsonb_agg(e) from jsonb_array_elements(rows) as r (n), jsonb_array_elements(r.n -> kind.parts) as e));
   end if;
 end $$;
 comment on function transfer.check_rows is 'Raises L9VAL or L9SCP for rows that the administrator may not bring here.';
+
+-- No number of a version is used twice, also where what had it was left out.
+create function transfer.raise_versions(target text, rows jsonb) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  world record;
+begin
+  for world in
+    select packets.audience_id(identity.current_tenant_id(), w.org_id, w.user_id, w.project_id, w.scope) as audience_id,
+      max(coalesce(w.state_version_after, w.state_version)) as version
+    from jsonb_to_recordset(rows) as w (org_id uuid, user_id uuid, project_id text, scope text, state_version integer,
+      state_version_after integer)
+    group by 1 order by 1
+  loop
+    perform world_model.lock_world(world.audience_id);
+    update world_model.worlds w set state_version = world.version
+    where w.audience_id = world.audience_id and w.state_version < world.version;
+  end loop;
+end $$;
+comment on function transfer.raise_versions is 'Raises the versions of worlds to those of these updates or snapshots.';
+
+create function transfer.recompute_worlds(rows jsonb) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  world uuid;
+begin
+  perform transfer.require_importer();
+  for world in
+    select distinct packets.audience_id(identity.current_tenant_id(), e.org_id, e.user_id, e.project_id, e.scope) as id
+    from jsonb_to_recordset(rows) as e (org_id uuid, user_id uuid, project_id text, scope text) order by id
+  loop
+    perform world_model.recompute_world(world, false);
+  end loop;
+end $$;
+comment on function transfer.recompute_worlds is 'Computes the worlds of these entities again, so that nothing in them comes '
+  'from an update that was left out. Definer: callers can''t write these tables.';
 
 -- Columns are named one by one, so that those which stay behind are set by triggers and defaults, or right here.
 create function transfer.write_rows(kind transfer.kind, rows jsonb) returns void
@@ -201,6 +236,16 @@ begin
     where q.packet_id = n.packet_id and q.model = n.model and p.packet_id = n.packet_id
       and octet_length(p.envelope ->> 'content') <= 1000;
   end if;
+  if kind.kind in ('world_update', 'world_snapshot') then
+    perform transfer.raise_versions(kind.target, rows);
+  elsif kind.kind = 'version' then
+    -- A citation counts for the text that was cited, which only the versions tell.
+    update importance.memory_citations c set content_hash = importance.text_hash_at(c.packet_id, m.created_at)
+    from public.packet_store m
+    where m.packet_id = c.cited_by
+      and c.packet_id in (select (r.n ->> 'packet_id')::uuid from jsonb_array_elements(rows) as r (n))
+      and c.content_hash is distinct from importance.text_hash_at(c.packet_id, m.created_at);
+  end if;
   set constraints all immediate;
 end $$;
 comment on function transfer.write_rows is 'Inserts rows of a kind with their parts.';
@@ -222,4 +267,4 @@ begin
 end $$;
 comment on function transfer.store_rows is 'Writes rows of a kind as they are, in the tenant of the administrator who calls, and '
   'audits them as an import. Definer: nobody else may write ids, times and writers.';
-grant execute on function transfer.require_importer, transfer.store_rows to l9_admin;
+grant execute on function transfer.require_importer, transfer.store_rows, transfer.recompute_worlds to l9_admin;

@@ -69,8 +69,7 @@ begin
   return jsonb_build_object(this.kind, given - 'tenant_id');
 end $$;
 comment on function transfer.check_line is 'A line as JSON. Raises L9VAL, with the number of the line, if it is no row of a '
-  'kind, and '
-  'L9SCP if it names another tenant.';
+  'kind, and L9SCP if it names another tenant.';
 
 -- What rests on a memory that has expired, or was erased or left out before, goes with it.
 create function transfer.left_out(kind transfer.kind, rows jsonb[]) returns boolean[]
@@ -79,11 +78,11 @@ declare
   answer boolean[];
 begin
   execute format('select array_agg(not (%s)%s order by g.place)
-      from unnest($1) with ordinality as g (given, place), jsonb_populate_record(null::public.%I, g.given) as t',
+      from unnest($1) with ordinality as g (given, place), jsonb_populate_record(null::%s, g.given) as t',
     transfer.source_of(kind, 'infinity'),
     case when kind.target = 'packet_store' then ' or coalesce(t.ttl <= now(), false)
       or exists (select from public.memory_tombstones d where d.packet_id = t.packet_id)' else '' end,
-    kind.target)
+    transfer.relation(kind.target))
   into answer using rows;
   return answer;
 end $$;
@@ -112,12 +111,12 @@ language plpgsql stable set search_path = '' as $$
 declare
   answer jsonb[];
 begin
-  execute format('select array_agg((select %s from public.%I t where %s and t.tenant_id = (select identity.current_tenant_id()))
-        order by g.place)
-      from unnest($1) with ordinality as g (given, place), jsonb_populate_record(null::public.%2$I, g.given) as n',
-    transfer.row_of(kind, 'infinity'), kind.target,
+  execute format('select array_agg((select %s from %s t where %s and %s) order by g.place)
+      from unnest($1) with ordinality as g (given, place), jsonb_populate_record(null::%2$s, g.given) as n',
+    transfer.row_of(kind, 'infinity'), transfer.relation(kind.target),
     (select string_agg(case k.name when 'tenant_id' then 'true' else format('t.%I = n.%1$I', k.name) end, ' and ')
-      from unnest(kind.key) as k (name)))
+      from unnest(kind.key) as k (name)),
+    case when transfer.has_tenant(kind.target) then 't.tenant_id = (select identity.current_tenant_id())' else 'true' end)
   into answer using rows;
   return answer;
 end $$;
@@ -139,16 +138,19 @@ declare
   before constant jsonb[] := transfer.stored(kind, given);
   afterwards jsonb[];
   fresh jsonb := '[]';
+  -- What jobs make and count, or follows from other rows, goes on where it is.
+  is_made_here constant boolean := kind.option = 'vectors' or kind.kind in ('signals', 'voice', 'world_entity');
+  own_chain constant text := case when kind.option = 'audit' then transfer.own_chain() end;
   place integer;
   is_new boolean[];
   problem text;
 begin
   for place in 1..cardinality(given) loop
     is_new[place] := not out_of_place[place]
-      -- What jobs make and count goes on where it is.
-      and case when kind.option is null and kind.kind <> 'signals'
-        then transfer.differing(given[place] - '{access_count}'::text[], before[place]) is not null
-        else before[place] is null end;
+      -- The log of this database is here already.
+      and (given[place] ->> 'chain' = own_chain) is not true
+      and case when is_made_here is true then before[place] is null
+        else transfer.differing(given[place] - '{access_count}'::text[], before[place]) is not null end;
     if is_new[place] and before[place] is not null and not kind.is_setting
       and not (kind.kind = 'succession' and before[place] ->> 'superseded_by' is null) then
       perform identity.raise_error('L9VAL', format('line %s: %s.%s: differs from what is stored under this id', numbers[place],
@@ -161,22 +163,49 @@ begin
     perform transfer.store_rows(kind.kind, fresh);
     afterwards := transfer.stored(kind, given);
     for place in 1..cardinality(given) loop
-      problem := case when is_new[place] then transfer.differing(given[place], afterwards[place]) end;
+      problem := case when is_new[place] and kind.kind <> 'world_entity'
+        then transfer.differing(given[place], afterwards[place]) end;
       if problem is not null then
         perform identity.raise_error('L9VAL',
           format('line %s: %s.%s: can''t be stored as it stands there', numbers[place], kind.kind, problem), problem);
       end if;
     end loop;
   end if;
+  if kind.kind = 'world_entity' and (fresh <> '[]' or true = any (out_of_place)) then
+    perform transfer.recompute_worlds(to_jsonb(given));
+  end if;
   return jsonb_build_object('stored', jsonb_array_length(fresh),
     'left_out', (select count(*) from unnest(out_of_place) as o (is_out) where o.is_out),
     'present', (select count(*) from unnest(is_new, out_of_place) as n (is_new, is_out) where not n.is_new and not n.is_out));
 end $$;
 comment on function transfer.take_rows is 'Stores the rows of a kind that are not there yet, and raises L9VAL for one that is '
-  'there '
-  'with other contents, or that is not stored exactly as given.';
+  'there with other contents, or that is not stored exactly as given.';
 
 -- A batch that fails is tried again line by line, to tell which one is wrong; nothing of it is kept.
+create function transfer.take_batch(kind transfer.kind, numbers integer[], rows jsonb[]) returns jsonb
+language plpgsql volatile set search_path = '' as $$
+declare
+  state text;
+  message text;
+  rule text;
+  field text;
+  detail text;
+begin
+  return transfer.take_rows(kind, numbers, rows);
+exception when others then
+  get stacked diagnostics state = returned_sqlstate, message = message_text, rule = constraint_name, field = column_name,
+    detail = pg_exception_detail;
+  if state !~ '^(22|23|L9)' or message ~ '^line \d+: ' then
+    raise;
+  elsif cardinality(rows) > 1 then
+    for place in 1..cardinality(rows) loop
+      perform transfer.take_batch(kind, numbers[place:place], rows[place:place]);
+    end loop;
+  end if;
+  perform transfer.raise_in_line(numbers[1], kind.kind, state, message, rule, field, detail);
+end $$;
+comment on function transfer.take_batch is 'Stores rows as take_rows() does. An error names the line of the first wrong row.';
+
 create function public.import_memories(lines text, first_line integer default 1) returns jsonb
 language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres'
 set bytea_output = 'hex' set extra_float_digits = 1 as $$
@@ -184,12 +213,6 @@ declare
   given jsonb[];
   numbers integer[];
   this transfer.kind;
-  place integer;
-  state text;
-  message text;
-  rule text;
-  field text;
-  detail text;
 begin
   perform transfer.require_importer();
   if import_memories.lines ~ '^\{"format":[^\n]*$' then
@@ -211,35 +234,13 @@ begin
     perform identity.raise_error('L9VAL', 'lines: must be of one kind');
   end if;
   given := array(select g.line -> this.kind from unnest(given) with ordinality as g (line, place) order by g.place);
-  begin
-    return transfer.take_rows(this, numbers, given);
-  exception when others then
-    get stacked diagnostics state = returned_sqlstate, message = message_text, rule = constraint_name, field = column_name,
-      detail = pg_exception_detail;
-    if state !~ '^(22|23|L9)' or message ~ '^line \d+: ' then
-      raise;
-    end if;
-  end;
-  for place in 1..cardinality(given) loop
-    begin
-      perform transfer.take_rows(this, numbers[place:place], given[place:place]);
-    exception when others then
-      get stacked diagnostics state = returned_sqlstate, message = message_text, rule = constraint_name, field = column_name,
-        detail = pg_exception_detail;
-      if state !~ '^(22|23|L9)' or message ~ '^line \d+: ' then
-        raise;
-      end if;
-      perform transfer.raise_in_line(numbers[place], this.kind, state, message, rule, field, detail);
-    end;
-  end loop;
-  perform transfer.raise_in_line(numbers[1], this.kind, state, message, rule, field, detail);
-  return null;
+  return transfer.take_batch(this, numbers, given);
 end $$;
 comment on function public.import_memories is 'Takes lines of an export as they are, first the header, then those of one kind at '
   'a time: ids, times, creators. Answers with the numbers stored, present and left_out (expired or erased). A row that is there '
   'with other contents is an error, which names its line, counted from first_line. For an administrator with every right in the '
   'tenant. Errors: L9VAL, L9SCP, L9SEC, L9LIM, L9AUT.';
 grant execute on function transfer.check_header, transfer.check_line, transfer.left_out, transfer.with_known_parts,
-  transfer.stored, transfer.differing, transfer.take_rows, transfer.raise_in_line to l9_admin;
+  transfer.stored, transfer.differing, transfer.take_rows, transfer.take_batch, transfer.raise_in_line to l9_admin;
 
 grant execute on function public.import_memories to l9_admin;

@@ -39,7 +39,7 @@ describe('an export that is imported into an empty database', () => {
     expect(new Set(first.lines.map(kindOf))).toStrictEqual(
       new Set([
         ...['scope', 'actor', 'search_settings', 'review_rule', 'memory', 'version', 'alias', 'fact', 'relationship'],
-        ...['reflection', 'task_reflection', 'signals'],
+        ...['reflection', 'attestation', 'task_reflection', 'signals'],
       ]),
     );
     const counted = first.header.counts.filter(({ lines }: { lines: number }) => lines > 0);

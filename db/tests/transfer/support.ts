@@ -1,4 +1,5 @@
 // Exports and imports through the two functions of the database, as l9-memory export and import do.
+import { createHash } from 'node:crypto';
 import type { Claims, Sessions } from '../support/sessions.ts';
 
 export interface Exported {
@@ -53,4 +54,11 @@ export async function importAll(db: Sessions, lines: string[], caller = 'L', cla
     start = end;
   }
   return sum;
+}
+
+/** Lines as the file that `l9-memory export` writes, with an end that fits them. */
+export function withSeal(lines: string[]): string {
+  const text = lines.map((line) => `${line}\n`).join('');
+  const sha256 = createHash('sha256').update(text).digest('hex');
+  return `${text}${JSON.stringify({ end: { lines: lines.length, sha256 } })}\n`;
 }

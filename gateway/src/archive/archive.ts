@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { type Finding, isRefusal, KnownError } from '../base/errors.ts';
 import { collectQuickly, isLarge } from '../base/garbage.ts';
 import type { MasterKey } from '../config/master-keys.ts';
+import { type Carrier, carrier } from './carry.ts';
 import { createCopies } from './copies.ts';
 import { encrypt, fingerprint, SCHEMA_VERSION } from './keys.ts';
 import { createOpening, type Opened, type Problem, Unsound } from './opening.ts';
@@ -53,6 +54,10 @@ export interface Archive {
   ): Promise<{ session: Record<string, unknown>; writer: Opened['writer'] }>;
   /** Reads every copy of one archive, or of the next ones, and writes those again that are missing or bad. */
   verify(query: Query, only: string | null, after: string | null, atMost: number): Promise<Verified>;
+  /** The bytes and the key of an archive, for another place. */
+  carryOut: Carrier['carryOut'];
+  /** Stores the bytes of an archive that another place has carried out, and wraps its key. */
+  carryIn: Carrier['carryIn'];
   /** Wraps the keys of the next archives with the first master key. */
   rotate(query: Query, after: string | null, atMost: number): Promise<Rotated>;
 }
@@ -208,5 +213,6 @@ export function createArchive({
 
     verify: verifier({ ...opening, copies }),
     rotate: rotator(keys, onKeyUsed),
+    ...carrier({ open: opening.open, copies, keys, onKeyUsed }),
   };
 }

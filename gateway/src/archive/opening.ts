@@ -1,7 +1,8 @@
 // Opens archives: the row and the key come from the database, the bytes from any store, and nothing that was changed is returned.
 import type { MasterKey } from '../config/master-keys.ts';
-import { decrypt, type Place, unwrapKey } from './keys.ts';
-import type { Query } from './stores/index.ts';
+import { decrypt, hashOf, type Place, unwrapKey } from './keys.ts';
+import { postgresStore } from './stores/postgres.ts';
+import type { Query } from './stores/store.ts';
 
 /** What is wrong with an archive. */
 export type Problem = 'missing' | 'hash' | 'tag' | 'key';
@@ -16,8 +17,8 @@ const SAYS: Record<Problem, string> = {
 export class Unsound extends Error {
   readonly problem: Problem;
 
-  constructor(problem: Problem) {
-    super(SAYS[problem]);
+  constructor(problem: Problem, says = SAYS[problem]) {
+    super(says);
     this.problem = problem;
   }
 }
@@ -29,7 +30,8 @@ interface Row {
   schema_version: string;
   connectors: string[];
   key_id: string;
-  wrapped_key: Buffer;
+  /** Null: the archive was imported without its key. */
+  wrapped_key: Buffer | null;
   /** The bytes that the database has, where they were asked for. */
   blob: Buffer | null;
   creator: string;
@@ -44,8 +46,20 @@ export interface Opened {
   blob: Buffer | null;
   /** Who archived the session. */
   writer: Pick<Row, 'creator' | 'source'>;
+  /** The key of this archive alone. */
+  dataKey: Buffer;
   /** Throws Unsound if they do not open. */
   decrypt(blob: Buffer): string;
+}
+
+const database = postgresStore();
+
+/** What can be said of bytes that nobody can decrypt here. Other stores are not asked. */
+async function withoutKey({ archive_id: archiveId, content_hash: hash, blob }: Row, query: Query): Promise<Unsound> {
+  const bytes = blob ?? (await database.get({ archiveId, hash }, query));
+  if (!bytes) return new Unsound('missing');
+  if (!hashOf(bytes).equals(hash)) return new Unsound('hash');
+  return new Unsound('key', 'its key is missing: it was imported from an export without keys');
 }
 
 interface OpeningDependencies {
@@ -85,8 +99,9 @@ export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDe
       const place: Place = { tenantId: tenant_id, archiveId: archive_id, schemaVersion: schema_version };
       return note({ archiveId: archive_id }, query, async () => {
         // No store is asked before the key opened: a row that somebody else made with this hash tells nothing of its bytes.
+        if (!wrapped_key) throw await withoutKey(row!, query);
         const master = keys().find(({ id }) => id === key_id);
-        const dataKey = master && wrapped_key && unwrapKey(master, wrapped_key, place);
+        const dataKey = master && unwrapKey(master, wrapped_key, place);
         if (!dataKey) throw new Unsound('key');
         return {
           archiveId: archive_id,
@@ -94,6 +109,7 @@ export function createOpening({ keys, readsDatabaseFirst, onProblem }: OpeningDe
           connectors: row!.connectors,
           blob: row!.blob,
           writer: { creator, source },
+          dataKey,
           decrypt(bytes) {
             const document = decrypt(dataKey, bytes, place);
             if (document === null) throw new Unsound('tag');

@@ -137,6 +137,8 @@ export function memoriesCommands(program: Command): void {
     'L',
   )
     .option('--with-vectors', 'also the vectors, which are made again otherwise')
+    .option('--with-audit', 'also the sealed audit log of the tenant, for administrators')
+    .option('--with-keys', 'also the keys of archived sessions: whoever has the file can read them')
     .addHelpText('after', example('l9-memory export memories.jsonl.gz'))
     .action(run(async () => (await import('../commands/export.ts')).exportFile));
 }

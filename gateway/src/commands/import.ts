@@ -8,6 +8,7 @@ import { camelCase } from '../operations/graphql-types.ts';
 import { isLeftOut, readInput } from '../operations/read-input.ts';
 import { saveInput } from '../operations/save-memory.ts';
 import { checkStorable } from '../operations/storable.ts';
+import { headOf } from './exports/format.ts';
 import { type ImportExportOptions, importExport, toldOf } from './exports/import.ts';
 import { isExport, withFile } from './exports/read.ts';
 import { FORMATS, type FormatName, readImport } from './imports/index.ts';
@@ -63,7 +64,9 @@ export async function importFiles(env: NodeJS.ProcessEnv, files: string[], optio
     try {
       for (const file of files) {
         if (!given.from && (await isExport(file))) {
-          process.stdout.write(`${toldOf(await importExport(client, file, options))}\n`);
+          const taken = await importExport(client, file, options);
+          process.stdout.write(`${toldOf(taken)}\n`);
+          if (taken.auditHead) process.stdout.write(`${headOf(taken.auditHead)}\n`);
           continue;
         }
         foreign += 1;

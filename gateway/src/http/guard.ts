@@ -3,7 +3,18 @@ import type { Express, NextFunction, Request, Response } from 'express';
 import { keysIn } from '../auth/request.ts';
 import { KnownError } from '../base/errors.ts';
 
-const PATHS = ['/graphql', '/mcp', '/console', '/attach', '/health', '/ready', '/metrics', '/register', '/.well-known'];
+const PATHS = [
+  '/graphql',
+  '/mcp',
+  '/archives',
+  '/console',
+  '/attach',
+  '/health',
+  '/ready',
+  '/metrics',
+  '/register',
+  '/.well-known',
+];
 
 /** The headers that a page may send, and those of an answer that it may read. */
 const REQUEST_HEADERS =

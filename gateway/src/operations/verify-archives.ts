@@ -12,7 +12,7 @@ const problem = z
     problem: z
       .enum(['missing', 'hash', 'tag', 'key', 'unavailable'])
       .describe(
-        'missing: it is not there; hash, tag: it was changed; key: no master key opens it; unavailable: a store is down.',
+        'missing: it is not there; hash, tag: it was changed; key: no master key opens it, or it was imported without its key; unavailable: a store is down.',
       ),
     store: z.string().nullable().describe('The store whose copy it is; null: no store has a copy that opens.'),
     repaired: z.boolean().describe('Whether the copy was written again from another store.'),

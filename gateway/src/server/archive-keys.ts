@@ -12,7 +12,8 @@ import type { HomeState } from '../home/examine.ts';
 
 export async function openArchiveKeys(config: Config, home: HomeState, { workerPool }: Database, logger: Logger) {
   const { rows } = await workerPool.query<{ key_id: string }>(
-    'select distinct a.key_id from public.session_archives a order by a.key_id',
+    // Empty: it was imported without its key.
+    "select distinct a.key_id from public.session_archives a where a.key_id <> '' order by a.key_id",
   );
   const needed = new Set(rows.map(({ key_id }) => key_id));
   const mark = () => {

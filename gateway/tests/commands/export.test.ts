@@ -4,7 +4,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { runCommand } from '../support/command.ts';
+import { sealAll } from '../../../db/tests/audit/support.ts';
+import { withSeal } from '../../../db/tests/transfer/support.ts';
+import { runCommand, spawnCommand } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let from: TestGateway;
@@ -199,5 +201,61 @@ describe('l9-memory export and import', () => {
     await run(to, ['import', path, '--caller', 'L']);
     const vectors = await run(to, ['import', path, '--caller', 'L']);
     expect([vectors.code, vectors.err, vectors.out]).toStrictEqual([0, '', expect.stringMatching(/^0 stored/)]);
+  });
+
+  it('carries the sealed audit log when it is asked for, and names a row that was altered', async () => {
+    const path = join(folder, 'audit.jsonl');
+    expect(await run(from, ['export', path, '--with-audit', '--caller', 'C'])).toMatchObject({
+      code: 1,
+      err: '--with-audit: only administrators read the audit log\n',
+    });
+    await sealAll(from);
+    const { code, err } = await run(from, ['export', path, '--with-audit']);
+    expect([code, err]).toStrictEqual([0, expect.stringMatching(/The audit log in it ends with [0-9a-f]{64}/)]);
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n').slice(0, -1);
+    const number = lines.findIndex((line) => line.startsWith('{"audit_row"')) + 1;
+    writeFileSync(
+      join(folder, 'altered.jsonl'),
+      withSeal(lines.map((line, place) => (place === number - 1 ? line.replace('"success"', '"error"') : line))),
+    );
+    const altered = await run(to, ['import', join(folder, 'altered.jsonl'), '--caller', 'L']);
+    expect([altered.code, altered.err]).toStrictEqual([
+      1,
+      expect.stringContaining(`line ${number}: audit_row: is not the row that was sealed`),
+    ]);
+    const taken = await run(to, ['import', path, '--caller', 'L']);
+    expect([taken.code, taken.err]).toStrictEqual([0, '']);
+    expect(taken.out).toContain(err.match(/ends with [0-9a-f]{64}/)![0]);
+    expect((await run(to, ['audit', 'verify'])).out).toMatch(/^ok: /);
+  });
+
+  it('goes on where it was killed: nothing is there twice, and nothing is lost', async () => {
+    const [source, target] = [await startTestGateway(), await startTestGateway()];
+    try {
+      // Long texts, so that the import takes several batches.
+      for (const from of [1, 101])
+        await source.sql(
+          'C',
+          "select public.save_memory(format('The lamp %s is %s', i, repeat('bright ', 2000)), project_id => 'l9') from generate_series($1::integer, $1 + 99) i",
+          [from],
+        );
+      const path = join(folder, 'many.jsonl');
+      await run(source, ['export', path]);
+      const args = ['import', path, '--caller', 'L', '--url', target.instance.url];
+      const child = spawnCommand(args, { home: target.home.home });
+      const ended = new Promise((resolve) => child.on('close', resolve));
+      while ((await memories(target)) === 0);
+      child.kill('SIGKILL');
+      await ended;
+      const again = await run(target, ['import', path, '--caller', 'L']);
+      expect([again.code, again.err]).toStrictEqual([0, '']);
+      const [, stored, present] = /^(\d+) stored, (\d+) there already/.exec(again.out)!.map(Number);
+      expect(stored).toBeGreaterThan(0);
+      expect(present).toBeGreaterThan(0);
+      expect((await run(target, ['export', '-'])).out).toBe(readFileSync(path, 'utf8'));
+    } finally {
+      await source.close();
+      await target.close();
+    }
   });
 });

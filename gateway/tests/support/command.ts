@@ -18,8 +18,11 @@ interface How {
   closesStdout?: boolean;
 }
 
+export const spawnCommand = (args: string[], { home, env = {} }: Pick<How, 'home' | 'env'>) =>
+  spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...env, L9_MEMORY_HOME: home } });
+
 export function runCommand(args: string[], { home, stdin = '', env = {}, closesStdout = false }: How): Promise<Ended> {
-  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...env, L9_MEMORY_HOME: home } });
+  const child = spawnCommand(args, { home, env });
   const ended: Ended = { code: null, out: '', err: '' };
   child.stdout.on('data', (data) => {
     ended.out += data;

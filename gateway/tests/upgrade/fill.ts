@@ -144,7 +144,7 @@ export async function fillEveryTable(db: Sessions): Promise<void> {
   await db.asWorker('select ranking.count_audience($1, null, null, $2, $3, 1000)', [DEFAULT_TENANT, 'l9', 'developer']);
   await rollUp(db);
   await db.asWorker("insert into administration.call_counts (key, points) values ('of a minute', 1)");
-  await db.asWorker("insert into administration.program_versions (version) values ('1.0.0')");
+  await db.asWorker("insert into administration.program_versions (version) values ('1.0.0') on conflict do nothing");
   // A month that is over and was taken out of the audit log.
   await db.asWorker("select audit.create_month_partitions('public.audit_log', '2020-01-01', 1)");
   await db.sql('operator', "select public.detach_audit_partition('2020-01-01')", [], await addOperator(db, 'operator'));

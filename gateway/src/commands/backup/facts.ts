@@ -37,7 +37,9 @@ export async function factsOf(query: Query): Promise<Facts> {
   const [seal] = await one<{ head: string | null }>(
     `select encode(s.seal_hash, 'hex') as head from public.audit_seals s order by s.seal_id desc limit 1`,
   );
-  const keys = await one<{ key_id: string }>('select distinct a.key_id from public.session_archives a order by 1');
+  const keys = await one<{ key_id: string }>(
+    "select distinct a.key_id from public.session_archives a where a.key_id <> '' order by 1",
+  );
   const roles = await one<{ role: string }>(ROLES);
   return {
     postgres: version!.version,

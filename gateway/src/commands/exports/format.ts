@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 
 export const FORMAT = 'l9-memory';
 export const VERSION = 1;
+/** Lines that the gateway makes, not the database: each follows that of its archive. */
+export const ARCHIVE_BYTES = 'archive_bytes';
 
 export interface KindCount {
   kind: string;
@@ -47,3 +49,11 @@ export function createSeal() {
     end: (): End => ({ lines, sha256: hash.digest('hex') }),
   };
 }
+
+/** What ends the chain of seals in these lines. */
+export function sealHashOf(lines: string): string | null {
+  const { audit_seal } = JSON.parse(lines.slice(lines.lastIndexOf('\n') + 1)) as { audit_seal: { hash: string } };
+  return audit_seal.hash.replace('\\x', '');
+}
+
+export const headOf = (hash: string) => `The audit log in it ends with ${hash}: keep this elsewhere, and compare it.`;

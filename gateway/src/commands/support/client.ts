@@ -23,6 +23,8 @@ export interface ClientOptions {
 export interface Client {
   url: string;
   request<Data>(query: string, variables?: Record<string, unknown>): Promise<Data>;
+  /** Of an address beside /graphql. */
+  post<Data>(path: string, body: object): Promise<Data>;
   /** The answer of GET /ready. */
   ready(): Promise<Record<string, unknown>>;
 }
@@ -75,9 +77,15 @@ export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): P
     const response = await fetch(`${url}/ready`, monitor ? { headers: { authorization: `Bearer ${monitor}` } } : {});
     return response.json();
   };
-  const client = { url, request: requester(url, token), ready };
+  const send = sender(url, token);
+  const client: Client = {
+    url,
+    request: async (query, variables = {}) => dataOf(await send('/graphql', { query, variables }), url),
+    post: send,
+    ready: ready as Client['ready'],
+  };
   await client.request('{ __typename }');
-  return client as Client;
+  return client;
 }
 
 /** Tokens of this installation. A new one is signed well before the current one expires. */
@@ -99,12 +107,23 @@ interface Answer {
   errors?: { message: string; extensions?: { code?: string } }[];
 }
 
-function requester(url: string, token: () => Promise<string>): Client['request'] {
-  async function attempt(body: string): Promise<{ status: number; answer: Answer | null; waitMs: number } | null> {
+function dataOf<Data>({ data }: Answer, url: string): Data {
+  if (data === undefined) throw new Unusable(notOurs(url, '/graphql', 200));
+  return data as Data;
+}
+
+const notOurs = (url: string, path: string, status: number) =>
+  `${url}${path} does not answer as l9-memory (HTTP ${status})`;
+
+function sender(url: string, token: () => Promise<string>): Client['post'] {
+  async function attempt(
+    path: string,
+    body: string,
+  ): Promise<{ status: number; answer: Answer | null; waitMs: number } | null> {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${await token()}` };
     try {
       const signal = AbortSignal.timeout(TIMEOUT_MS);
-      const response = await fetch(`${url}/graphql`, { method: 'POST', headers, body, signal });
+      const response = await fetch(`${url}${path}`, { method: 'POST', headers, body, signal });
       const text = await response.text();
       const waitMs = 1_000 * (Number(response.headers.get('retry-after')) || 0);
       return { status: response.status, answer: parseAnswer(text), waitMs };
@@ -113,14 +132,14 @@ function requester(url: string, token: () => Promise<string>): Client['request']
     }
   }
 
-  return async <Data>(query: string, variables: Record<string, unknown> = {}) => {
-    const body = JSON.stringify({ query, variables });
-    let outcome = await attempt(body);
+  return async <Data>(path: string, given: object) => {
+    const body = JSON.stringify(given);
+    let outcome = await attempt(path, body);
     for (const wait of RETRY_AFTER_MS) {
       if (outcome && !WORTH_RETRYING.has(outcome.status)) break;
       // A bulk load that reaches a rate limit goes on in the next minute.
       await new Promise((resolve) => setTimeout(resolve, Math.max(wait, Math.min(outcome?.waitMs ?? 0, MAX_WAIT_MS))));
-      outcome = await attempt(body);
+      outcome = await attempt(path, body);
     }
     if (!outcome) throw new Unusable(`${url} can't be reached: is the server running? \`${typed.start}\` starts it`);
     const { status, answer } = outcome;
@@ -132,9 +151,8 @@ function requester(url: string, token: () => Promise<string>): Client['request']
     // Errors of GraphQL itself quote variables. Errors of the product have a code and quote none.
     if (error) throw new Refused(error.extensions?.code ? error.message : 'the server does not accept these fields');
     if (status === 413) throw new Refused('too large for the server (HTTP 413)');
-    if (!answer || answer.data === undefined)
-      throw new Unusable(`${url}/graphql does not answer as l9-memory (HTTP ${status})`);
-    return answer.data as Data;
+    if (!answer) throw new Unusable(notOurs(url, path, status));
+    return answer as Data;
   };
 }
 
