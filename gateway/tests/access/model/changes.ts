@@ -75,7 +75,7 @@ export function save(
       memory: twin,
       isRetry: false,
       commit() {
-        claim(world, me, twin);
+        claim(world, me, twin, wanted.expiry === 'never');
         remember('skipped_dedupe', twin.id);
       },
     };

@@ -98,14 +98,18 @@ export const refuseChange = (me: Identity, memory: Memory | undefined, ...others
     ? refuse('L9OWN', 'L9IMM', ...others)
     : refuse('L9OWN', ...others);
 
-/** An admin who saves an agent's text again, or makes something of it, stands by it. */
-export function claim(world: World, me: Identity | null, { id }: Memory): void {
+/** An admin who saves an agent's text again, or makes something of it, stands by it. One who saves it for good makes it last. */
+export function claim(world: World, me: Identity | null, { id }: Memory, isForGood = false): void {
   const memory = world.memories.get(id);
-  if (me?.role !== 'l9_admin' || !memory || memory.textCreator !== null || memory.creator === me.creator) return;
+  if (me?.role !== 'l9_admin' || !memory || memory.creator === me.creator) return;
   const isAgents = !world.actors.some(
     ({ tenant, creator, role }) => tenant === memory.tenant && creator === memory.creator && role === 'l9_admin',
   );
-  if (isAgents) world.memories.set(id, { ...memory, textCreator: me.creator });
+  if (!isAgents) return;
+  const textCreator = memory.textCreator ?? me.creator;
+  const lasts = isForGood && world.knowledge.expireLater.delete(id);
+  const changed = { ...memory, textCreator, updatedBy: me.caller, versions: [...memory.versions, stateOf(memory)] };
+  world.memories.set(id, lasts ? changed : { ...memory, textCreator });
 }
 
 /** Whose text a memory is once this caller has changed it. */
