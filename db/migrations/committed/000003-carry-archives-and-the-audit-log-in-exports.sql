@@ -1,5 +1,5 @@
 --! Previous: sha1:1c373b11d60ac2a8c9d4bd9455965709cc809f47
---! Hash: sha1:19a9d3b6d94aa0a7e80977976d5658c45edf8948
+--! Hash: sha1:6c71f5991e312871c1cc51449ef8e214a5523854
 --! Message: carry archives and the audit log in exports
 
 --! split: 1-current.sql
@@ -896,19 +896,19 @@ create policy definer_imports on transfer.imported_audit_seals for insert to l9_
 
 -- policy scope_access on extraction.proposals is new
 drop policy if exists scope_access on extraction.proposals;
-create policy scope_access on extraction.proposals for select to l9_admin using ((EXISTS ( SELECT
+create policy scope_access on extraction.proposals for select to l9_admin using ((select identity.has_every_scope() and identity.has_every_project()) and (EXISTS ( SELECT
    FROM public.packet_store p
   WHERE (p.packet_id = proposals.packet_id))));
 
 -- policy scope_access on importance.memory_voices is new
 drop policy if exists scope_access on importance.memory_voices;
-create policy scope_access on importance.memory_voices for select to l9_admin using ((EXISTS ( SELECT
+create policy scope_access on importance.memory_voices for select to l9_admin using ((select identity.has_every_scope() and identity.has_every_project()) and (EXISTS ( SELECT
    FROM public.packet_store p
   WHERE (p.packet_id = memory_voices.packet_id))));
 
 -- policy scope_access on reflection.attestations is new
 drop policy if exists scope_access on reflection.attestations;
-create policy scope_access on reflection.attestations for select to l9_admin using ((EXISTS ( SELECT
+create policy scope_access on reflection.attestations for select to l9_admin using ((select identity.has_every_scope() and identity.has_every_project()) and (EXISTS ( SELECT
    FROM public.reflection_store r
   WHERE (r.reflection_id = attestations.reflection_id))));
 
@@ -1170,13 +1170,13 @@ comment on policy definer_imports on transfer.imported_audit_log is 'An import w
 comment on policy definer_imports on transfer.imported_audit_seals is 'An import writes rows of the tenant of the administrator who calls it.';
 
 -- comment on policy scope_access on extraction.proposals is new
-comment on policy scope_access on extraction.proposals is 'Administrators export what belongs to the memories that they read.';
+comment on policy scope_access on extraction.proposals is 'Administrators with a whole token export what belongs to the memories that they read.';
 
 -- comment on policy scope_access on importance.memory_voices is new
-comment on policy scope_access on importance.memory_voices is 'Administrators export what belongs to the memories that they read.';
+comment on policy scope_access on importance.memory_voices is 'Administrators with a whole token export what belongs to the memories that they read.';
 
 -- comment on policy scope_access on reflection.attestations is new
-comment on policy scope_access on reflection.attestations is 'Administrators export what belongs to the memories that they read.';
+comment on policy scope_access on reflection.attestations is 'Administrators with a whole token export what belongs to the memories that they read.';
 
 -- comment on policy scope_access on transfer.imported_audit_log is new
 comment on policy scope_access on transfer.imported_audit_log is 'Admins read them, within the scopes of their claims.';
