@@ -325,8 +325,8 @@ describe('the voices of agents on a memory', () => {
     const voices = (claims = {}) =>
       db.sql('L', 'select from importance.memory_voices where packet_id = $1', [id], claims);
     expect(await voices()).toHaveLength(1);
-    expect(await voices({ scopes: ['developer'] })).toStrictEqual([]);
-    expect(await voices({ projects: ['l9'] })).toStrictEqual([]);
+    expect(await voices({ 'jwt.claims.scopes': 'developer' })).toStrictEqual([]);
+    expect(await voices({ 'jwt.claims.projects': 'l9' })).toStrictEqual([]);
   });
 
   it('shows callers the citations of those memories alone that they can read', async () => {

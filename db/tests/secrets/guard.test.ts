@@ -19,6 +19,7 @@ const DERIVED: Readonly<Record<string, string>> = {
   'public.session_archives': 'filled from prepared_sessions',
   'public.users': 'names of people, which administrators write',
   'public.world_model_entities': 'folded from world_model_updates',
+  'transfer.imported_audit_log': 'rows of an audit_log, each with the hash that was sealed',
   'world_model.removed_entities': 'folded from world_model_updates',
 };
 
