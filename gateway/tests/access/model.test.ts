@@ -92,7 +92,14 @@ describe('the access rules', () => {
   let run: Run;
   beforeAll(async () => {
     const gateway = await startTestGateway({ embedder });
-    run = { gateway, ...(await populate(gateway)), apis: createApis(gateway), gone: [NEVER_THERE], updates: 0 };
+    run = {
+      gateway,
+      ...(await populate(gateway)),
+      apis: createApis(gateway),
+      gone: [NEVER_THERE],
+      updates: 0,
+      keyed: new Map(),
+    };
     for (const session of run.sessions) await heardOf(run, session);
     // By the clock, at any moment: the model would not know of it.
     await gateway.asSuperuser('revoke execute on function memories.delete_expired_batch(integer) from l9_worker');

@@ -62,7 +62,7 @@ export const memoryActs: Record<string, Act> = {
       const copied = copyOf(turn, given.copies);
       const scope = copied?.scope ?? scopeOf(turn, given.scope);
       const at = { scope, project: copied ? copied.project : projectOf(turn, scope, given.project) };
-      const wanted: model.Wanted = {
+      const fresh: model.Wanted = {
         ...at,
         // Now and then the text of a memory of another branch.
         branch: copied && given.kind % 4 > 0 ? copied.branch : branchOf(at.project, given.branch),
@@ -73,11 +73,14 @@ export const memoryActs: Record<string, Act> = {
         expiry: expiryAt(turn, given.expiry),
         idempotencyKey: given.key === null || api.way === 'table' ? null : `key ${given.key}`,
       };
+      // Now and then the last request with a key, sent again.
+      const wanted = (fresh.idempotencyKey !== null && given.kind % 3 === 0 && run.keyed.get(session)) || fresh;
+      if (wanted.idempotencyKey !== null && wanted.expiry !== 'soon') run.keyed.set(session, wanted);
       turn.asked = wanted;
       const expected = model.save(run.world, me, wanted, api.way);
       const answer = await api.save(session, {
         content: wanted.content,
-        scope,
+        scope: wanted.scope,
         project_id: wanted.project,
         branch: wanted.branch,
         kind: wanted.kind,

@@ -111,7 +111,8 @@ export const reviewActs: Record<string, Act> = {
       const edit = model.update(world, turn.me, memory, { content }, 'function');
       // The model takes an edit that can't be approved back.
       const before = structuredClone(world);
-      if (!edit.refused) edit.commit();
+      // The text that is there already is no edit.
+      if (!edit.refused && content !== memory.content) edit.commit();
       const refused = await decide(turn, id, { decision: 'approved', content, alsoRefused: edit.refused });
       if (/^L9/.test(refused)) Object.assign(world, before);
       return /^L9/.test(refused) ? refused : [refused, 'edited'];

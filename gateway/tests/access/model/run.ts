@@ -2,7 +2,7 @@
 
 import { eventually } from '../../../../db/tests/support/eventually.ts';
 import type { TestGateway } from '../../support/gateway.ts';
-import type { Identity, Memory, World } from '../model.ts';
+import type { Identity, Memory, Wanted, World } from '../model.ts';
 import * as model from '../model.ts';
 import { graphqlApi, mcpApi } from './gateway-apis.ts';
 import { type Answer, type Apis, accepted, type Filter, type Seen, type SessionApi } from './session-apis.ts';
@@ -24,6 +24,8 @@ export interface Run {
   /** Ids of deleted memories. */
   gone: string[];
   updates: number;
+  /** The last save of each session that had an idempotency key. */
+  keyed: Map<Session, Wanted>;
 }
 
 /** One operation of one caller. */
