@@ -14,12 +14,14 @@ let folder: string;
 beforeAll(async () => {
   gateway = await startTestGateway({ embedder: standIn });
   folder = mkdtempSync(join(tmpdir(), 'l9-audit-'));
-  // More than two pages of an export.
-  await gateway.sql(
-    'C',
-    `insert into public.packet_store (envelope, scope)
-     select jsonb_build_object('content', 'exported ' || i), 'global' from generate_series(1, 2300) i`,
-  );
+  // More than two pages of an export. A statement has 30 seconds, also on a busy machine.
+  for (let from = 1; from <= 2_300; from += 460)
+    await gateway.sql(
+      'C',
+      `insert into public.packet_store (envelope, scope)
+       select jsonb_build_object('content', 'exported ' || i), 'global' from generate_series($1::integer, $1 + 459) i`,
+      [from],
+    );
   await sealAll(gateway);
 });
 afterAll(async () => {

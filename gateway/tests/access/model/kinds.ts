@@ -45,8 +45,13 @@ const typed: Record<string, Kind> = {
 
 export const kindsWithFields = Object.keys(typed);
 
-/** White space and case do not count. */
-const canonical = (text: string | undefined) => text?.trim().replace(/\s+/g, ' ').toLowerCase() ?? null;
+/** White space and case do not count, but the case of a path or URL does. */
+const canonical = (text: string | undefined) =>
+  text
+    ?.trim()
+    .split(/\s+/)
+    .map((word) => (word.includes('/') ? word : word.toLowerCase()))
+    .join(' ') ?? null;
 
 /** Fields that are null are left out. */
 export const stated = (fields: Record<string, string | null>): Fields =>
