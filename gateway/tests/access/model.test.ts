@@ -53,7 +53,7 @@ const atLeast: Record<string, number> = {
   'changed fields': 5,
   'nothing stored': 12,
   'found citations': 5,
-  'found archived': 5,
+  'found archived': 3,
   'suggested kind': 20,
   'suggested archived': 5,
   'suggested branch': 5,

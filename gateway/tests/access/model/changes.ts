@@ -65,7 +65,7 @@ export function save(
   const same = waits && way === 'function' ? (counting ?? liveTwinOf(world, draft)) : undefined;
   const wrong = same ? faultsOfPlace(world, me, draft) : faultsOf(world, me, draft);
   if (wrong.length > 0) return refuse(...wrong);
-  if (waits && !hold(world, draft, same)) return refuse('L9VAL');
+  if (waits && !hold(world, me, draft, same)) return refuse('L9VAL');
   const twin = same ?? twinOf(world, draft);
   if (twin && !twin.isExpired) {
     if (way === 'table') return refuse('L9VAL');
@@ -96,8 +96,8 @@ export function save(
  * Holds the draft as rejected, too, where its text was rejected before and the tenant holds such texts. False: the save is
  * refused.
  */
-export function hold(world: World, draft: Memory, same: Memory | undefined): boolean {
-  const before = same ? same.review === 'rejected' && same : rejectedBefore(world, draft);
+export function hold(world: World, me: Identity, draft: Memory, same: Memory | undefined): boolean {
+  const before = same ? same.review === 'rejected' && same : rejectedBefore(world, me, draft);
   if (!before) return true;
   if (!same) draft.review = 'rejected';
   return world.holding.has(draft.tenant);

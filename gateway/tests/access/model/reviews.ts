@@ -10,6 +10,7 @@ import {
   isWithheld,
   type Memory,
   mayChange,
+  maySee,
   refuse,
   refuseChange,
   stateOf,
@@ -56,12 +57,12 @@ export const needsReview = (
     .reverse()
     .sort((a, b) => rank(b) - rank(a))[0]?.needsReview ?? false;
 
-/** Of the same text and creator, and not expired: then nobody is asked again. */
-export const rejectedBefore = (world: World, draft: Memory): Memory | undefined =>
+/** Of the same text and creator, where the caller sees it: then nobody is asked again. */
+export const rejectedBefore = (world: World, me: Identity, draft: Memory): Memory | undefined =>
   [...world.memories.values()].find(
     (other) =>
       other.review === 'rejected' &&
-      !other.isExpired &&
+      maySee(me, other) &&
       other.id !== draft.id &&
       other.creator === draft.creator &&
       other.tenant === draft.tenant &&

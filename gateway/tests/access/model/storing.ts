@@ -81,12 +81,12 @@ export function store(world: World, me: Identity, item: Item, way: Way, answered
   if (needsReview(world, me, draft)) draft.review = 'pending';
   if (way === 'function' && faultsOfPlace(world, me, draft).length === 0) {
     const there = sameAs(world, me, draft, data).map((same) =>
-      hold(world, draft, same) ? storeAgain(world, me, same, draft, data, remember) : refuse('L9VAL', ...faults),
+      hold(world, me, draft, same) ? storeAgain(world, me, same, draft, data, remember) : refuse('L9VAL', ...faults),
     );
     const [first] = there;
     if (first) return there.find((one) => !one.refused && one.memory?.id === answered) ?? first;
   }
-  if (isWithheld(draft) && faults.length === 0 && !hold(world, draft, undefined))
+  if (isWithheld(draft) && faults.length === 0 && !hold(world, me, draft, undefined))
     return refuse('L9VAL', ...faultsOf(world, me, draft));
 
   // What waits replaces nothing yet.
