@@ -1,5 +1,5 @@
 --! Previous: sha1:1c373b11d60ac2a8c9d4bd9455965709cc809f47
---! Hash: sha1:6c71f5991e312871c1cc51449ef8e214a5523854
+--! Hash: sha1:ad3b943310dd45efa655b154d849e9f6f1c61a9e
 --! Message: carry archives and the audit log in exports
 
 --! split: 1-current.sql
@@ -39,8 +39,11 @@ create table transfer.imported_audit_seals (
 );
 
 create function transfer.relation(target text) returns regclass language sql stable parallel safe set search_path = ''
-return (case when target like '%.%' then target else 'public.' || target end)::regclass;
-comment on function transfer.relation is 'The table that a kind names.';
+return (
+  select c.oid::regclass from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where (n.nspname, c.relname) = (
+    case when target like '%.%' then split_part(target, '.', 1) else 'public' end, regexp_replace(target, '^[^.]*\.', '')));
+comment on function transfer.relation is 'The table that a kind names; null if there is no such table.';
 
 create function transfer.has_tenant(target text) returns boolean language sql stable parallel safe set search_path = ''
 return exists (

@@ -19,8 +19,11 @@ call identity.describe('transfer.kind', 'A kind of lines: the rows of one table.
   option: What is exported only if it is asked for: vectors, which jobs make again where they are missing, or audit.');
 
 create function transfer.relation(target text) returns regclass language sql stable parallel safe set search_path = ''
-return (case when target like '%.%' then target else 'public.' || target end)::regclass;
-comment on function transfer.relation is 'The table that a kind names.';
+return (
+  select c.oid::regclass from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where (n.nspname, c.relname) = (
+    case when target like '%.%' then split_part(target, '.', 1) else 'public' end, regexp_replace(target, '^[^.]*\.', '')));
+comment on function transfer.relation is 'The table that a kind names; null if there is no such table.';
 
 create function transfer.has_tenant(target text) returns boolean language sql stable parallel safe set search_path = ''
 return exists (
