@@ -49,7 +49,7 @@ const LEFT_OUT = {
   'world_model.removed_entities': 'version numbers of entities that are gone',
 } satisfies Record<string, string>;
 
-describe('the tables of the database', () => {
+describe('each table of the database', () => {
   let from: TestDatabase;
   let to: TestDatabase;
   beforeAll(async () => {
@@ -69,12 +69,12 @@ describe('the tables of the database', () => {
       )
     ).map(({ name }) => (String(name).includes('.') ? name : `public.${name}`));
 
-  it('are in an export, or follow from it, or are left out on purpose', async () => {
+  it('is in an export, or follows from it, or is left out on purpose', async () => {
     const known = [...new Set([...(await carried()), ...MADE_AGAIN, ...Object.keys(LEFT_OUT), ...ALWAYS_EMPTY])];
     expect(known.sort()).toStrictEqual(Object.keys(await contentsOf(from)).sort());
   });
 
-  it('have the same rows where the export was imported', async () => {
+  it('has the same rows where the export was imported', async () => {
     const options = ['vectors', 'audit'];
     const first = await exportAll(from, 'L', {}, 1000, options);
     const isOfAudit = (line: string) => /^(imported_)?audit_/.test(kindOf(line));

@@ -48,8 +48,8 @@ const post = async (gateway: TestGateway, caller: string, route: string, given: 
   return { status: response.status, body };
 };
 
-describe('archives in an export', () => {
-  it('come with their encrypted bytes, whatever store has them, and without keys unless they are asked for', async () => {
+describe('an archive in an export', () => {
+  it('comes with its encrypted bytes, whatever store has them, and without its key unless it is asked for', async () => {
     const plain = await run(from, 'export', path('plain.jsonl'));
     expect([plain.code, plain.err]).toStrictEqual([0, expect.stringMatching(/^\d+ lines\n$/)]);
     expect(bytesIn('plain.jsonl').map((one) => Object.keys(one))).toStrictEqual([
@@ -68,7 +68,7 @@ describe('archives in an export', () => {
     expect(statSync(path('keyed.jsonl')).mode & 0o777).toBe(0o600);
   });
 
-  it('are for an agent only those that it reads, with or without their keys', async () => {
+  it('is exported for an agent that reads it only, with or without its key', async () => {
     await run(from, 'export', path('mine.jsonl'), '--caller', 'C', '--with-keys');
     expect(bytesIn('mine.jsonl')).toHaveLength(1);
     expect(readFileSync(path('mine.jsonl'), 'utf8')).not.toMatch(/vault|l-private/);
@@ -82,7 +82,7 @@ describe('archives in an export', () => {
     expect(refused.body.errors[0].extensions.code).toBe('NOT_YOURS');
   });
 
-  it('are whole without keys, but nobody can open them, and a later import with keys opens them', async () => {
+  it('is whole without its key, but nobody can open it, and a later import with keys opens it', async () => {
     const first = await run(to, 'import', path('plain.jsonl'), '--caller', 'L');
     expect([first.code, first.err]).toStrictEqual([0, '']);
     const locked = await retrieve(to, 'C', open);
@@ -114,7 +114,7 @@ describe('archives in an export', () => {
     expect(await store(to, 'C', sessionOf('hinge'))).toMatchObject({ status: 'skipped_dedupe', pointer: open });
   });
 
-  it('are refused with other bytes or another key, by the number of the line', async () => {
+  it('is refused with other bytes or another key, by the number of the line', async () => {
     const other = await start('k3');
     const importing = async (change: (one: { archive_id: string; bytes: string }) => object) => {
       const lines = linesOf('plain.jsonl').slice(0, -1);
@@ -141,7 +141,7 @@ describe('archives in an export', () => {
     }
   });
 
-  it('are stored by an administrator only', async () => {
+  it('is stored by an administrator only', async () => {
     const [one] = bytesIn('keyed.jsonl');
     const { status, body } = await post(to, 'C', 'import', one);
     expect([status, body.errors[0].message]).toStrictEqual([
