@@ -71,7 +71,11 @@ describe.each(['postgres', 'file'])('a server after kill -9 in the middle of a h
     const key = home.key('C');
     let verified = 0;
     for (let after: string | null = null, isFirst = true; isFirst || after; isFirst = false) {
-      const page = await callTool(server.url, key, 'verify_archives', { after, limit: 100 });
+      const page = await eventually(async () => {
+        const found = await callTool(server.url, key, 'verify_archives', { after, limit: 100 });
+        // On a slow machine the database may have no time for all of them.
+        return found.problems.every(({ problem }: { problem: string }) => problem !== 'unavailable') && found;
+      });
       expect(page.problems).toStrictEqual([]);
       verified += page.verified;
       after = page.next;
