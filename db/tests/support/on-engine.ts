@@ -4,6 +4,6 @@ import { serverUrl } from './engine.ts';
 export const itOnServer = serverUrl ? it : it.skip;
 export const describeOnServer = serverUrl ? describe : describe.skip;
 
-/** For tests of the engine inside the process (its one session for all, its psql socket), and of what no engine changes. */
+/** For tests of the embedded engine (its single session, its psql socket), and for tests whose result is the same on both engines. */
 export const describeOnEmbedded = serverUrl ? describe.skip : describe;
 export const itOnEmbedded = serverUrl ? it.skip : it;

@@ -1,4 +1,4 @@
-// Commands about what is on the record: the audit log, and secrets in what is stored.
+// Commands for auditors: they export and verify the audit log, and find secrets in stored memories.
 import type { Command } from 'commander';
 import { asking, example, run } from './options.ts';
 

@@ -5,7 +5,7 @@ import { example, run } from './options.ts';
 const NAMES =
   'claude-code, cursor, codex, vscode, gemini-cli, claude-desktop, windsurf, opencode, or all that are found here';
 const HOOK_OPTIONS =
-  '--home, --within (milliseconds), --tokens (of what is recalled), --project; to archive also --tags, --scope, --redact, --messages';
+  '--home, --within (time limit in milliseconds), --tokens (budget of the recalled block), --project; hooks that archive also take --tags, --scope, --redact, --messages';
 
 export function editorCommands(program: Command): void {
   const ofEditors = (command: Command) =>

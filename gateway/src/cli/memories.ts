@@ -138,7 +138,10 @@ export function memoriesCommands(program: Command): void {
   )
     .option('--with-vectors', 'also the vectors, which are made again otherwise')
     .option('--with-audit', 'also the sealed audit log of the tenant, for administrators')
-    .option('--with-keys', 'also the keys of archived sessions: whoever has the file can read them')
+    .option(
+      '--with-keys',
+      'also the keys of archived sessions, so that everybody who has the file can read the sessions',
+    )
     .addHelpText('after', example('l9-memory export memories.jsonl.gz'))
     .action(run(async () => (await import('../commands/export.ts')).exportFile));
 }

@@ -44,7 +44,7 @@ describe.each(editors.map((editor) => [editor.name, editor] as const))('the file
       linux: filesOf(on('linux')),
       darwin: filesOf(on('darwin')),
       win32: filesOf(on('win32')),
-      project: filesOf(on('linux', '/work/site')),
+      project: filesOf(on('linux', '/srv/site')),
     }).toMatchSnapshot();
   });
 });

@@ -54,7 +54,7 @@ export function ofKeys(env: NodeJS.ProcessEnv, { home }: Config): Check[] {
   return open.length > 0 ? open : [well('keys', 'no other user can read them')];
 }
 
-/** The room where the home folder is, or will be. */
+/** The free disk space of the home folder, or of the folder in which it will be made. */
 export function ofDisk({ home }: Config): Check {
   let folder = home;
   while (!existsSync(folder)) folder = dirname(folder);
