@@ -44,7 +44,7 @@ describeInBrowser('the page of the audit log', () => {
     const { page } = await own.visit({ as: 'L', path: '/audit' });
     await page.getByLabel('Only what was refused or failed').check();
     await page.getByRole('row', row('C INSERT .*L9SCP')).waitFor();
-    await page.getByRole('button', { name: 'INSERT' }).click();
+    await page.getByRole('button', { name: 'INSERT' }).first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('SCOPE_DENIED').first().waitFor();
     expect(await seriousViolations(page)).toEqual([]);
