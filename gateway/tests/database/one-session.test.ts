@@ -62,7 +62,7 @@ async function slowestReadDuring(gateway: TestGateway, work: () => Promise<unkno
 }
 
 describeOnEmbedded('the only session', () => {
-  const gateway = useTestGateway({ embedder: standIn });
+  const gateway = useTestGateway({ embedder: standIn, env: { DATABASE_QUEUE_TIMEOUT_MS: '10000' } });
   const find = (content: string) =>
     gateway.graphql('C', 'query ($content: String!) { findSecrets(content: $content) { pattern } }', { content });
   const project = { project_id: 'l9' };

@@ -16,7 +16,7 @@ let ended = 0;
 const logger = pino({ level: 'debug' }, { write: (line) => line.includes('was idle, and was ended') && ended++ });
 
 describeOnEmbedded('the embedded engine at rest', () => {
-  const gateway = useTestGateway({ embedder: standIn, logger, env: { DATABASE_QUEUE_TIMEOUT_MS: '60000' } });
+  const gateway = useTestGateway({ embedder: standIn, logger });
 
   /** A job that is between two queries starts the engine again, so this waits until none does. */
   const rest = () =>

@@ -97,7 +97,7 @@ describe('a stop', () => {
   });
 
   it('ends within its limit while a long memory is embedded by the model on this machine', async () => {
-    const server = await home.serve([], { DATABASE_QUEUE_TIMEOUT_MS: '60000' });
+    const server = await home.serve();
     await save(
       server.url,
       'The lighthouse keeper wrote down the weather of the day, and the names of the ships. '.repeat(4_000),

@@ -4,8 +4,6 @@ import { chunkText } from '../../src/embeddings/chunk.ts';
 import type { Embedder } from '../../src/embeddings/index.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-// The embedded engine cancels statements of callers, of which a save of a megabyte is a long one where other tests run.
-const PATIENT = { DATABASE_QUEUE_TIMEOUT_MS: '60000' };
 const countWords = () => 1;
 const LIMITS = { maxTokens: 254, overlapTokens: 38 };
 
@@ -38,7 +36,6 @@ describe('the embedding job', () => {
     let longChunks = 0;
     const saved = Promise.withResolvers<void>();
     const gateway = await startTestGateway({
-      env: PATIENT,
       embedder: watched(async (texts) => {
         longChunks += texts.filter((text) => text.startsWith('long') && text.length < 10_000).length;
         // By now most of the long one still waits.

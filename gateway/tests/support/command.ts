@@ -1,6 +1,7 @@
 // Runs `l9-memory …` as a separate process.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { PATIENT } from './home.ts';
 
 const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
 
@@ -19,7 +20,7 @@ interface How {
 }
 
 export const spawnCommand = (args: string[], { home, env = {} }: Pick<How, 'home' | 'env'>) =>
-  spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...env, L9_MEMORY_HOME: home } });
+  spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...PATIENT, ...env, L9_MEMORY_HOME: home } });
 
 export function runCommand(args: string[], { home, stdin = '', env = {}, closesStdout = false }: How): Promise<Ended> {
   const child = spawnCommand(args, { home, env });

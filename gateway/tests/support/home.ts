@@ -10,9 +10,15 @@ export interface TestHome {
   drop(): Promise<void>;
 }
 
+/**
+ * A machine that runs other tests as well takes longer than the ten seconds that a call waits by default, and the embedded engine cancels
+ * statements earlier than that. A test of these limits sets them itself.
+ */
+export const PATIENT = { DATABASE_QUEUE_TIMEOUT_MS: '60000' };
+
 const homeOf = ({ folder, gatewayUrl, superuserUrl, drop }: TestDatabaseFiles): TestHome => ({
   home: folder,
-  env: { L9_MEMORY_HOME: folder, ...(gatewayUrl ? { DATABASE_URL: gatewayUrl } : {}) },
+  env: { ...PATIENT, L9_MEMORY_HOME: folder, ...(gatewayUrl ? { DATABASE_URL: gatewayUrl } : {}) },
   superuserUrl,
   drop,
 });
