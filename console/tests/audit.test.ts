@@ -115,7 +115,7 @@ describeInBrowser('the page of the audit log', () => {
     expect(await received()).not.toMatch(/"auditLogs":|"auditHead":/);
   });
 
-  it('shows hostile references as text', async () => {
+  itOnEmbedded('shows hostile references as text', async () => {
     for (const text of HOSTILE)
       await own.gateway.query(
         'C',

@@ -102,7 +102,7 @@ describeInBrowser('the page of facts', () => {
     await page.getByRole('row', fact('Sunday retracted It was a joke')).waitFor();
   });
 
-  it('offers no change to a read-only key', async () => {
+  itOnEmbedded('offers no change to a read-only key', async () => {
     const { page } = await own.visit({ as: { token: reader }, path: '/facts?subject=billing' });
     await page.getByRole('button', fact('deploys on Tuesday, superseded')).click();
     await page.getByRole('dialog').getByText('One statement').waitFor();
@@ -119,7 +119,7 @@ describeInBrowser('the page of facts', () => {
     await ofL.page.getByText(CANARY).first().waitFor();
   });
 
-  it('shows hostile facts as text', async () => {
+  itOnEmbedded('shows hostile facts as text', async () => {
     for (const text of HOSTILE) await state('C', 'hostile', text.slice(0, 60), text);
     const { page } = await own.visit({ as: 'L', path: '/facts?subject=hostile' });
     for (const text of HOSTILE) await page.getByText(text, { exact: false }).first().waitFor();

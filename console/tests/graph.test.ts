@@ -89,7 +89,7 @@ describeInBrowser('the page of the graph', () => {
     await page.waitForURL(/\/facts\?subject=billing/);
   });
 
-  it('loads its libraries on no other page', async () => {
+  itOnEmbedded('loads its libraries on no other page', async () => {
     const { page } = await visit('C', '/facts');
     const large: string[] = [];
     page.on('response', async (response) => {
@@ -112,7 +112,7 @@ describeInBrowser('the page of the graph', () => {
     await ofL.page.getByText('4 entities and 4 relations are drawn.').waitFor();
   });
 
-  it('shows hostile names as text', async () => {
+  itOnEmbedded('shows hostile names as text', async () => {
     for (const text of HOSTILE) await relate('C', 'hostile', 'names', text);
     const { page } = await visit('L', around('hostile'));
     await page.getByText(`${HOSTILE.length + 1} entities and ${HOSTILE.length} relations are drawn.`).waitFor();

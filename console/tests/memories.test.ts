@@ -39,7 +39,7 @@ describeInBrowser('the page of memories', () => {
     expect(problems).toEqual([]);
   });
 
-  it('filters by kind, scope and project, and says where nothing matches', async () => {
+  itOnEmbedded('filters by kind, scope and project, and says where nothing matches', async () => {
     const { page } = await own.visit({ as: 'C', path: '/memories' });
     await page
       .getByRole('textbox', { name: 'Kind' })
@@ -153,7 +153,7 @@ describeInBrowser('the page of memories', () => {
     expect(await received()).not.toContain(CANARY);
   });
 
-  it('offers no change to a read-only key', async () => {
+  itOnEmbedded('offers no change to a read-only key', async () => {
     const { page } = await own.visit({ as: { token: reader }, path: '/memories' });
     await page.getByText('read-only').waitFor();
     await page.getByRole('row', row('Numbered memory')).first().waitFor();
@@ -175,7 +175,7 @@ describeInBrowser('the page of memories', () => {
     expect(await overflowOf(page)).toBe(0);
   });
 
-  it('shows hostile memories as text', async () => {
+  itOnEmbedded('shows hostile memories as text', async () => {
     for (const [index, text] of HOSTILE.entries())
       await own.gateway.save('C', `${text} ${index}`, { project_id: 'hostile', tags: ['<i>'] });
     const { page } = await own.visit({ as: 'L', path: '/memories?project=hostile' });

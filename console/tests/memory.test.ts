@@ -1,3 +1,4 @@
+import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { describeInBrowser } from './support/browser.ts';
 import { readOnlyKey } from './support/callers.ts';
@@ -178,7 +179,7 @@ describeInBrowser('the page of a memory', () => {
     expect(await received()).not.toContain(CANARY);
   });
 
-  it('offers a read-only key, and C for what others wrote, no change', async () => {
+  itOnEmbedded('offers a read-only key, and C for what others wrote, no change', async () => {
     for (const [as, path] of [
       [{ token: reader }, shared],
       ['C', await own.gateway.save('L', 'Written by L for everyone')],
@@ -189,7 +190,7 @@ describeInBrowser('the page of a memory', () => {
     }
   });
 
-  it('shows hostile contents as text, in every part', async () => {
+  itOnEmbedded('shows hostile contents as text, in every part', async () => {
     const content = HOSTILE.join('\n');
     const id = await own.gateway.save('C', content, {
       envelope: { '<b>': HOSTILE[0], list: HOSTILE.slice(1, 3) },

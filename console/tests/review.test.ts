@@ -187,45 +187,48 @@ describeInBrowser('the page Review', () => {
     await page.getByText('Nothing waits for a review').waitFor();
   });
 
-  it('narrows to a writer, a scope, a project, a kind, and to what is said already or contradicted', async () => {
-    await save('A plain one of l9.');
-    await save(`${PRESENT} Once again.`);
-    await own.gateway.save('C', 'A rule of l8.', { project_id: 'l8', kind: 'rule' });
-    await own.gateway.tool('C', 'assert_fact', {
-      subject: 'billing',
-      predicate: 'runs on',
-      object: 'SQLite',
-      project_id: 'l9',
-    });
-    const { page } = await open();
-    const names = page.locator('.queue-name');
-    const showsOnly = async (text: string, count = 1) => {
-      await page.locator(`.queue li:nth-child(${count}):last-child`).waitFor();
-      await item(page).getByText(text).first().waitFor();
-    };
-    await names.nth(3).waitFor();
-    await page.getByLabel('Only those that').selectOption('say what is there already');
-    await showsOnly('Once again.');
-    await page.getByLabel('Only those that').selectOption('contradict what holds now');
-    await showsOnly('SQLite');
-    // The address keeps it.
-    await page.reload();
-    await showsOnly('SQLite');
-    await page.getByRole('button', { name: 'Clear' }).click();
-    await names.nth(3).waitFor();
-    await page.getByLabel('Project').fill('l8');
-    await page.getByLabel('Project').press('Enter');
-    await showsOnly('A rule of l8.');
-    await page.getByLabel('Project').fill('');
-    await page.getByLabel('Project').press('Enter');
-    await names.nth(3).waitFor();
-    await page.getByLabel('Kind').fill('rule');
-    await page.getByLabel('Kind').press('Enter');
-    await showsOnly('A rule of l8.');
-    await page.getByLabel('Writer').fill('nobody');
-    await page.getByLabel('Writer').press('Enter');
-    await page.getByText('Nothing that waits matches').waitFor();
-  });
+  itOnEmbedded(
+    'narrows to a writer, a scope, a project, a kind, and to what is said already or contradicted',
+    async () => {
+      await save('A plain one of l9.');
+      await save(`${PRESENT} Once again.`);
+      await own.gateway.save('C', 'A rule of l8.', { project_id: 'l8', kind: 'rule' });
+      await own.gateway.tool('C', 'assert_fact', {
+        subject: 'billing',
+        predicate: 'runs on',
+        object: 'SQLite',
+        project_id: 'l9',
+      });
+      const { page } = await open();
+      const names = page.locator('.queue-name');
+      const showsOnly = async (text: string, count = 1) => {
+        await page.locator(`.queue li:nth-child(${count}):last-child`).waitFor();
+        await item(page).getByText(text).first().waitFor();
+      };
+      await names.nth(3).waitFor();
+      await page.getByLabel('Only those that').selectOption('say what is there already');
+      await showsOnly('Once again.');
+      await page.getByLabel('Only those that').selectOption('contradict what holds now');
+      await showsOnly('SQLite');
+      // The address keeps it.
+      await page.reload();
+      await showsOnly('SQLite');
+      await page.getByRole('button', { name: 'Clear' }).click();
+      await names.nth(3).waitFor();
+      await page.getByLabel('Project').fill('l8');
+      await page.getByLabel('Project').press('Enter');
+      await showsOnly('A rule of l8.');
+      await page.getByLabel('Project').fill('');
+      await page.getByLabel('Project').press('Enter');
+      await names.nth(3).waitFor();
+      await page.getByLabel('Kind').fill('rule');
+      await page.getByLabel('Kind').press('Enter');
+      await showsOnly('A rule of l8.');
+      await page.getByLabel('Writer').fill('nobody');
+      await page.getByLabel('Writer').press('Enter');
+      await page.getByText('Nothing that waits matches').waitFor();
+    },
+  );
 
   it('leaves everything where it is when something comes, and when something is decided', async () => {
     await save('It stays in its place.');
@@ -307,7 +310,7 @@ describeInBrowser('the page Review', () => {
     expect(await page.getByRole('button', { name: 'Edit' }).count()).toBe(0);
   });
 
-  it('shows contents as text, and to agents nothing', async () => {
+  itOnEmbedded('shows contents as text, and to agents nothing', async () => {
     await save(HOSTILE);
     const visit = await open();
     await item(visit.page).getByText('hostile').waitFor();

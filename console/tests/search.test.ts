@@ -95,13 +95,13 @@ describeInBrowser('the page of searches', () => {
     expect(await received()).not.toContain(CANARY);
   });
 
-  it('offers a read-only key neither feedback nor a change', async () => {
+  itOnEmbedded('offers a read-only key neither feedback nor a change', async () => {
     const { page } = await own.visit({ as: { token: reader }, path: ask });
     await page.locator('.hit').first().waitFor();
     expect(await page.getByRole('button', { name: /useful|Edit|Delete|New memory/i }).count()).toBe(0);
   });
 
-  it('reads a search once, also when the person comes back to it', async () => {
+  itOnEmbedded('reads a search once, also when the person comes back to it', async () => {
     const { page } = await own.visit({ as: 'C', path: ask });
     await page.locator('.hit a').first().click();
     await page.getByRole('tab', { name: 'Text' }).waitFor();
@@ -122,7 +122,7 @@ describeInBrowser('the page of searches', () => {
     expect(await overflowOf(page)).toBe(0);
   });
 
-  it('shows hostile memories as text', async () => {
+  itOnEmbedded('shows hostile memories as text', async () => {
     for (const text of HOSTILE) await own.gateway.save('C', `hostilefind ${text}`, { project_id: 'hostile' });
     const { page } = await own.visit({ as: 'C', path: '/search?q=hostilefind&project=hostile&mode=lexical&all=yes' });
     await page

@@ -3,7 +3,7 @@ import { eventually } from '../../db/tests/support/eventually.ts';
 import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeInBrowser } from './support/browser.ts';
+import { describeOnEmbeddedInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
 
 /** The button that opens the form, what is typed into it, and the field that the database refuses. */
@@ -23,7 +23,7 @@ const REFUSED: readonly [part: string, opens: string, typed: Record<string, stri
   ['secrets', 'New exception', { 'Regular expression': '(', Why: 'x' }, 'Regular expression', /./],
 ];
 
-describeInBrowser('the forms of the page Settings', () => {
+describeOnEmbeddedInBrowser('the forms of the page Settings', () => {
   const own = useTestConsole({ embedder: standIn });
   const open = (part: string, as: string | { token: string } = 'L') =>
     own.visit({ as, path: `/settings?part=${part}` });

@@ -4,10 +4,10 @@ import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { FIND_DEFAULTS, SEARCH_DEFAULTS } from '../src/pages/settings/weights.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeInBrowser } from './support/browser.ts';
+import { describeOnEmbeddedInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
 
-describeInBrowser('rankings and projects on the page Settings', () => {
+describeOnEmbeddedInBrowser('rankings and projects on the page Settings', () => {
   const own = useTestConsole({ embedder: standIn });
   const open = (part: string) => own.visit({ as: 'L', path: `/settings?part=${part}` });
   const first = (page: Page, title: string) => page.getByRole('region', { name: title }).getByRole('listitem').first();

@@ -162,7 +162,7 @@ describeInBrowser('the page Settings', () => {
     expect(result.memory.content).toContain('[redacted: acme-token]');
   });
 
-  it('offers no change to a key that can write nothing, and tells agents why they see nothing', async () => {
+  itOnEmbedded('offers no change to a key that can write nothing, and tells agents why they see nothing', async () => {
     await own.gateway
       .query(
         'L',

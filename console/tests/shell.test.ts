@@ -44,7 +44,7 @@ describeInBrowser('the console', () => {
       .waitFor();
   });
 
-  it('opens pages by keys, and lists the keys', async () => {
+  itOnEmbedded('opens pages by keys, and lists the keys', async () => {
     const { page } = await own.visit({ as: 'L', path: '/memories' });
     await page.getByRole('heading', { name: 'Memories' }).waitFor();
     await page.keyboard.press('?');
@@ -72,7 +72,7 @@ describeInBrowser('the console', () => {
     expect(problems).toEqual([]);
   });
 
-  it('says what to do where JavaScript is off', async () => {
+  itOnEmbedded('says what to do where JavaScript is off', async () => {
     const { page } = await own.visit({ javaScriptEnabled: false });
     expect(await page.locator('noscript').innerText()).toContain('This page needs JavaScript');
   });

@@ -123,7 +123,7 @@ describeInBrowser('the timeline', () => {
     await ofL.page.getByText('Of L alone').waitFor();
   });
 
-  it('shows hostile memories and sessions as text', async () => {
+  itOnEmbedded('shows hostile memories and sessions as text', async () => {
     for (const text of HOSTILE) await own.gateway.save('C', text, { project_id: 'hostile' });
     await own.gateway.query('C', STORE, {
       session: { ...session('hostile', HOSTILE.join('\n'), noon(5)), summary: `Hostile ${HOSTILE[0]}` },

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
 import { eventually } from '../../db/tests/support/eventually.ts';
+import { describeOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { createRefusalLog } from '../src/audit/refusal-log.ts';
 import { createLogger } from '../src/base/logger.ts';
 import { loadCredentials } from '../src/home/credentials.ts';
@@ -19,7 +20,7 @@ function kept() {
   return { lines, stream };
 }
 
-describe('the log at its most detailed level', () => {
+describeOnEmbedded('the log at its most detailed level', () => {
   const { lines, stream } = kept();
   let gateway: TestGateway;
   beforeAll(async () => {
@@ -57,7 +58,7 @@ describe('the log at its most detailed level', () => {
   });
 });
 
-describe('the log of calls', () => {
+describeOnEmbedded('the log of calls', () => {
   const { lines, stream } = kept();
   let gateway: TestGateway;
   const start = async (env: Record<string, string>, logger: Logger = createLogger('debug', stream)) => {
@@ -131,7 +132,7 @@ describe('the log of calls', () => {
   });
 });
 
-describe('the level of a line', () => {
+describeOnEmbedded('the level of a line', () => {
   const { lines, stream } = kept();
   let gateway: TestGateway;
   const logged = () => lines.splice(0).map((line) => JSON.parse(line));

@@ -2,6 +2,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
@@ -21,10 +22,14 @@ function findBrowser(): string | null {
 
 const executablePath = findBrowser();
 
-/** Runs `describe` where there is a browser. Elsewhere the tests are skipped, and their name gives the reason. */
-export function describeInBrowser(name: string, tests: () => void): void {
-  if (executablePath) describe(name, tests);
+const inBrowser = (describeTests: (name: string, tests: () => void) => void) => (name: string, tests: () => void) => {
+  if (executablePath) describeTests(name, tests);
   else describe.skip(`${name} (skipped: no Chromium in the PATH; apt-get install chromium)`, tests);
-}
+};
+
+/** Runs `describe` where there is a browser. Elsewhere the tests are skipped, and their name gives the reason. */
+export const describeInBrowser = inBrowser(describe);
+/** The same for what does not depend on the engine, such as further forms of a page. Its main task is tested on both. */
+export const describeOnEmbeddedInBrowser = inBrowser(describeOnEmbedded);
 
 export const launch = (): Promise<Browser> => chromium.launch({ executablePath: executablePath! });

@@ -3,6 +3,7 @@
 // every GraphQL query, db/tests/hostile for every SQL function.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { operations } from '../../src/operations/index.ts';
 import type { AnyOperation } from '../../src/operations/operation.ts';
 import type { TestGateway } from '../support/gateway.ts';
@@ -63,7 +64,7 @@ const argumentTypes: Record<string, string> = {
 };
 const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-describe('injection through the operations', () => {
+describeOnServer('injection through the operations', () => {
   let watched: WatchedGateway;
   let gateway: TestGateway;
   let own: string;

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { findSession } from '../../src/archive/find-session.ts';
 import { readSessionFile, readSessionText } from '../../src/archive/read-session.ts';
 import { checkStorable } from '../../src/operations/storable.ts';
@@ -20,7 +21,7 @@ async function file(name: string, text: string): Promise<string> {
   return path;
 }
 
-describe('a transcript of Claude Code', () => {
+describeOnEmbedded('a transcript of Claude Code', () => {
   it('becomes a session of messages with their tool calls, without notes and subagents', async () => {
     const session = await readSessionFile(
       await file('0b7d7c1e-1f6a-4f3c-9d59-3f1b2a7c9e01.jsonl', lines(claudeCodeSession)),
@@ -104,7 +105,7 @@ describe('a transcript of Claude Code', () => {
   });
 });
 
-describe('a session of Codex', () => {
+describeOnEmbedded('a session of Codex', () => {
   it('is read from what the model was sent, once, without what Codex says in the name of the user', async () => {
     const path = await file(
       'rollout-2026-05-12T09-30-00-019a2d7a-41c4-78b1-b7cc-a45d62a89cd5.jsonl',
@@ -151,7 +152,7 @@ describe('a session of Codex', () => {
   });
 });
 
-describe('a plain file', () => {
+describeOnEmbedded('a plain file', () => {
   it('is read as JSON lines with roles, with the calls of both big APIs', async () => {
     const session = await readSessionFile(
       await file(
@@ -350,7 +351,7 @@ describe('a plain file', () => {
   });
 });
 
-describe('a line that holds no object', () => {
+describeOnEmbedded('a line that holds no object', () => {
   const formats = {
     'claude-code': claudeCodeSession,
     codex: codexSession,
@@ -406,7 +407,7 @@ describe('a line that holds no object', () => {
   });
 });
 
-describe('a session that is given by its id', () => {
+describeOnEmbedded('a session that is given by its id', () => {
   const env = () => ({ HOME: folder, PATH: join(folder, 'bin') });
 
   it('is found where Claude Code and Codex keep theirs', async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { s3Store } from '../../src/archive/stores/s3.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
@@ -19,7 +20,7 @@ const sessionOf = (name: string) => ({
   summary: `Repaired the ${name}`,
 });
 
-describe('the store s3', () => {
+describeOnEmbedded('the store s3', () => {
   it('says at the start what to install where its client is missing', () => {
     const bucket = { bucket: BUCKET, prefix: '', endpoint: null, region: 'us-east-1' };
     expect(() => s3Store(bucket, 1_000, '@aws-sdk/client-nowhere')).toThrow(

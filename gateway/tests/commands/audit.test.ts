@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runAsSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
 import { runCommand } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -39,7 +40,7 @@ const parsed = (text: string): any[] =>
     .filter(Boolean)
     .map((line) => JSON.parse(line));
 
-describe('l9-memory audit export', () => {
+describeOnEmbedded('l9-memory audit export', () => {
   it('writes every row once in order of time, without its own audit row', async () => {
     const before = await runAsSuperuser(
       gateway,
@@ -121,7 +122,7 @@ describe('l9-memory audit export', () => {
   });
 });
 
-describe('l9-memory audit verify', () => {
+describeOnEmbedded('l9-memory audit verify', () => {
   it('reports an intact audit log, and prints its head', async () => {
     await sealAll(gateway);
     const { code, out, err } = await run('verify');
@@ -155,7 +156,7 @@ describe('l9-memory audit verify', () => {
   });
 });
 
-describe('the sealing job', () => {
+describeOnEmbedded('the sealing job', () => {
   it('seals periodically, and reports it in the metrics', async () => {
     const metric = async (name: string) =>
       Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await gateway.metrics())?.[1]);

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { withSeal } from '../../../db/tests/transfer/support.ts';
 import { retrieve, sessionOf, store } from '../archive/support.ts';
 import { runCommand } from '../support/command.ts';
@@ -48,7 +49,7 @@ const post = async (gateway: TestGateway, caller: string, route: string, given: 
   return { status: response.status, body };
 };
 
-describe('an archive in an export', () => {
+describeOnEmbedded('an archive in an export', () => {
   it('comes with its encrypted bytes, whatever store has them, and without its key unless it is asked for', async () => {
     const plain = await run(from, 'export', path('plain.jsonl'));
     expect([plain.code, plain.err]).toStrictEqual([0, expect.stringMatching(/^\d+ lines\n$/)]);

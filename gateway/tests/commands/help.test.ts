@@ -1,5 +1,6 @@
 // What `l9-memory help` says.
 import type { Command } from 'commander';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { createProgram } from '../../src/cli/program.ts';
 
 const helpOf = (command: Command): string => {
@@ -14,7 +15,7 @@ const leavesOf = (command: Command, name: string): [string, Command][] =>
     ? [[name, command]]
     : command.commands.flatMap((one) => leavesOf(one, `${name} ${one.name()}`));
 
-describe('the help of l9-memory', () => {
+describeOnEmbedded('the help of l9-memory', () => {
   it.each(leavesOf(createProgram(), 'l9-memory'))('explains %s with an example', (name, command) => {
     const [, example = ''] = /^Example: (.+)$/m.exec(helpOf(command)) ?? [];
     expect(` ${example} `).toContain(` ${name} `);

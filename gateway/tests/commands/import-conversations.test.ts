@@ -1,11 +1,12 @@
 // How `l9-memory import` saves what somebody said: as messages of a thread, with speaker and time.
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { runCommand } from '../support/command.ts';
 import { lines, useImports } from './support/imports.ts';
 
 const { gateway, file, into, said, stored } = useImports();
 const recorded = (name: string, ...records: object[]) => file(name, lines(...records));
 
-describe('l9-memory import of conversations', () => {
+describeOnEmbedded('l9-memory import of conversations', () => {
   it('saves what a session of Claude Code says, message by message, and skips it the next time', async () => {
     const about = (uuid: string, second: number, type: string, content: unknown, more: object = {}) => ({
       ...{ type, uuid, sessionId: 's-1', timestamp: `2026-03-02T09:00:0${second}.000Z` },

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { lockHome } from '../../src/home/lock.ts';
 import { lines, useImports } from './support/imports.ts';
 
@@ -9,7 +10,7 @@ const { gateway, folder, file, run, stored } = useImports();
 
 const here = (...args: string[]) => ['--url', gateway.instance.url, '--project', 'import', ...args];
 
-describe('l9-memory import', () => {
+describeOnEmbedded('l9-memory import', () => {
   it('saves JSON lines by the fields of save_memory, and skips existing memories', async () => {
     const path = file(
       'lines.jsonl',

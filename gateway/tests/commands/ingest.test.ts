@@ -2,8 +2,8 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { engine } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { readMarkdown } from '../../src/commands/support/markdown-files.ts';
 import { runCommand } from '../support/command.ts';
 import { useTestGateway } from '../support/gateway.ts';
@@ -12,7 +12,7 @@ import { standIn } from '../support/stand-in.ts';
 const root = join(import.meta.dirname, '..', '..', '..');
 const cli = join(root, 'gateway', 'src', 'cli.ts');
 
-describe('l9-memory ingest', () => {
+describeOnEmbedded('l9-memory ingest', () => {
   // Embedding thousands of sections would take longer than all the rest.
   const gateway = useTestGateway({ embedder: standIn });
   const folders: string[] = [];
@@ -59,9 +59,7 @@ describe('l9-memory ingest', () => {
       ).map(({ what, n }) => [what, n]),
     );
 
-  // In WebAssembly three hundred take minutes on a busy machine.
-  const count = engine === 'server' ? 300 : 60;
-  it(`stores ${count} real files, then only the five sections that changed, and gives each back byte for byte`, async () => {
+  it('stores 60 real files, then only the five sections that changed, and gives each back byte for byte', async () => {
     const folder = newFolder();
     const all = globSync('node_modules/{*,@*/*}/{README,readme,CHANGELOG,LICENSE}.md', { cwd: root })
       .sort()
@@ -69,7 +67,7 @@ describe('l9-memory ingest', () => {
         const read = readMarkdown(join(root, file));
         return 'text' in read && read.text.length < 12_000;
       })
-      .slice(0, count + 10);
+      .slice(0, 70);
     for (const file of all) write(folder, file.replace('node_modules', 'packages'), readFileSync(join(root, file)));
 
     const first = await ingest(folder, 'books');
@@ -77,7 +75,7 @@ describe('l9-memory ingest', () => {
     const refused = [...first.err.matchAll(/^(.+\.md): .* looks like a secret /gim)].map(([, path]) => path!);
     for (const path of refused) rmSync(path);
     const files = all.filter((file) => !refused.includes(join(folder, file.replace('node_modules', 'packages'))));
-    expect(files.length).toBeGreaterThanOrEqual(count);
+    expect(files.length).toBeGreaterThanOrEqual(60);
     expect(first.out, first.err).toBe(`${files.length} inserted, 0 updated, 0 unchanged, ${refused.length} failed\n`);
     const before = await writes('books');
 

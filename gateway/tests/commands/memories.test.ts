@@ -1,4 +1,5 @@
 // `l9-memory save`, `search`, `list`, `show`, `edit`, `delete`, `facts` and `keys` as processes of their own, against a real gateway.
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { runCommand } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
@@ -22,7 +23,7 @@ const saved = async (...args: string[]) =>
   (JSON.parse(await succeeds(['save', '--json', ...args])) as { memory: { packetId: string; projectId: string } })
     .memory;
 
-describe('l9-memory save and search', () => {
+describeOnEmbedded('l9-memory save and search', () => {
   it('saves the words of the command line and finds them again', async () => {
     const out = await succeeds(['save', '--project', 'shop', 'The', 'canary', 'deploys', 'on', 'Fridays.']);
     const [, id] = /^saved ([0-9a-f-]{36}), note in developer, shop\n$/.exec(out)!;
@@ -83,7 +84,7 @@ describe('l9-memory save and search', () => {
   });
 });
 
-describe('l9-memory list and show', () => {
+describeOnEmbedded('l9-memory list and show', () => {
   it('lists the newest first, page by page, up to the limit', async () => {
     for (let n = 0; n < 3; n++) await saved('--project', 'listed', `Number ${n} of the list.`);
     const rows = (await succeeds(['list', '--project', 'listed', '--limit', '2', '--json'])).trim().split('\n');
@@ -149,7 +150,7 @@ describe('l9-memory list and show', () => {
   });
 });
 
-describe('l9-memory edit and delete', () => {
+describeOnEmbedded('l9-memory edit and delete', () => {
   it('changes the text and keeps the rest', async () => {
     const { packetId } = await saved('--project', 'shop', '--tags', 'a,b', 'The port is 5433.');
     expect(await succeeds(['edit', packetId, '--text', 'The port is 5432.'])).toBe(`changed ${packetId}\n`);
@@ -170,7 +171,7 @@ describe('l9-memory edit and delete', () => {
   });
 });
 
-describe('l9-memory facts', () => {
+describeOnEmbedded('l9-memory facts', () => {
   it('prints what is known of a subject', async () => {
     await gateway.call('C', 'assert_fact', {
       subject: 'billing-api',
@@ -183,7 +184,7 @@ describe('l9-memory facts', () => {
   });
 });
 
-describe('l9-memory keys', () => {
+describeOnEmbedded('l9-memory keys', () => {
   it('prints a key once, lists it without its secret, and revokes it', async () => {
     const made = JSON.parse(
       await succeeds(['keys', 'create', 'laptop', '--of', 'C', '--project', 'shop', '--json']),

@@ -14,6 +14,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 
 interface PrivateNode {
   folder: string;
@@ -97,7 +98,7 @@ const fakeNpm = ({ before = '', after = '', node: fetched = process.execPath } =
      }, 200);`,
   );
 
-describe('with-node', () => {
+describeOnEmbedded('with-node', () => {
   it.each([
     ['18.20.8', false],
     ['20.20.2', false],

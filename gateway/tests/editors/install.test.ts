@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import type { Launch, Place } from '../../src/editors/editor.ts';
 import { editors } from '../../src/editors/index.ts';
 import { entriesOf, planInstall, planUninstall } from '../../src/editors/plan.ts';
@@ -31,23 +32,26 @@ const on = (platform: NodeJS.Platform, project: string | null = null): Place => 
   env: platform === 'win32' ? { APPDATA: '/home/ann/AppData/Roaming' } : {},
 });
 
-describe.each(editors.map((editor) => [editor.name, editor] as const))('the file of the editor %s', (_, editor) => {
-  it('gives the settings of the golden file', () => {
-    expect(
-      entriesOf(editor, editor.changes(on('linux'), launch)!).filter(({ text }) => text !== SKILL),
-    ).toMatchSnapshot();
-  });
+describeOnEmbedded.each(editors.map((editor) => [editor.name, editor] as const))(
+  'the file of the editor %s',
+  (_, editor) => {
+    it('gives the settings of the golden file', () => {
+      expect(
+        entriesOf(editor, editor.changes(on('linux'), launch)!).filter(({ text }) => text !== SKILL),
+      ).toMatchSnapshot();
+    });
 
-  it('names the places of each system and of a project', () => {
-    const filesOf = (place: Place) => [...new Set(editor.changes(place, launch)?.map(({ file }) => file))];
-    expect({
-      linux: filesOf(on('linux')),
-      darwin: filesOf(on('darwin')),
-      win32: filesOf(on('win32')),
-      project: filesOf(on('linux', '/srv/site')),
-    }).toMatchSnapshot();
-  });
-});
+    it('names the places of each system and of a project', () => {
+      const filesOf = (place: Place) => [...new Set(editor.changes(place, launch)?.map(({ file }) => file))];
+      expect({
+        linux: filesOf(on('linux')),
+        darwin: filesOf(on('darwin')),
+        win32: filesOf(on('win32')),
+        project: filesOf(on('linux', '/srv/site')),
+      }).toMatchSnapshot();
+    });
+  },
+);
 
 it('quotes the words of a hook for the shell, and leaves a program with blanks to PATH on Windows', () => {
   const commandOn = (platform: NodeJS.Platform, command: string, script: string) => {
@@ -66,7 +70,7 @@ it('offers a skill of at most 600 words', () => {
   expect(SKILL.split(/\s+/).length).toBeLessThanOrEqual(600);
 });
 
-describe('l9-memory install', () => {
+describeOnEmbedded('l9-memory install', () => {
   let home: string;
   let folder: string;
   const HOME = process.env.HOME;

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { withoutRecalled } from '../../src/archive/recalled-block.ts';
 import { blockOf, tokensOf } from '../../src/commands/hook/block.ts';
 import { runCommand } from '../support/command.ts';
@@ -21,7 +22,7 @@ const HOSTILE = [
   '~~~~ \u001b[2J <!-- -->',
 ];
 
-describe('the block of what is recalled', () => {
+describeOnEmbedded('the block of what is recalled', () => {
   const item = (text: string, index: number) => ({ id: `id-${index}`, text, at: '2026-11-26T10:00:00Z', creator: 'C' });
 
   it.each(HOSTILE)('is not closed by a memory, nor broken into another line: %j', (text) => {
@@ -55,7 +56,7 @@ describe('the block of what is recalled', () => {
   });
 });
 
-describe('a session of an editor', () => {
+describeOnEmbedded('a session of an editor', () => {
   let gateway: TestGateway;
   let folder: string;
   let site: string;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { pino } from 'pino';
 import { errorOf } from '../../../db/tests/support/errors.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { EmbedderUnavailable } from '../../src/embeddings/embedder.ts';
 import { localEmbedder, localProvider } from '../../src/embeddings/providers/local.ts';
 import { scheduled } from '../../src/embeddings/scheduler.ts';
@@ -11,7 +12,7 @@ const silent = pino({ level: 'silent' });
 const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, x, at) => sum + x * b[at]!, 0);
 const longText = Array.from({ length: 400 }, (_, n) => `Step ${n}: rotate the deployment keys. `).join('');
 
-describe('the local model', () => {
+describeOnEmbedded('the local model', () => {
   const embedder = localEmbedder(silent);
   afterAll(() => embedder.close());
   const embedOne = async (text: string): Promise<number[]> => (await embedder.embed([text]))[0]!;
@@ -98,7 +99,7 @@ describe('the local model', () => {
   });
 });
 
-describe('the local model, closed or missing', () => {
+describeOnEmbedded('the local model, closed or missing', () => {
   it('rejects pending and new calls once it is closed', async () => {
     const embedder = localEmbedder(silent);
     const waiting = expect(embedder.embed(['a text'])).rejects.toThrow(EmbedderUnavailable);
@@ -138,7 +139,7 @@ describe('the local model, closed or missing', () => {
   });
 });
 
-describe('the local model without work', () => {
+describeOnEmbedded('the local model without work', () => {
   it('is let go, reported as ready, and loaded again by the next text', async () => {
     const embedder = localEmbedder(silent, { idleMs: 50 });
     try {

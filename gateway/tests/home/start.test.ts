@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../../db/tests/support/eventually.ts';
-import { itOnServer } from '../../../db/tests/support/on-engine.ts';
+import { describeOnEmbedded, describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { lockHome, readHolder } from '../../src/home/lock.ts';
 import { createProcessHome, main, type ProcessHome, pidAt, type Running } from './processes.ts';
 
@@ -71,7 +71,7 @@ const isStopping = (url: string) =>
     ),
   );
 
-describe('a server', () => {
+describeOnEmbedded('a server', () => {
   it('writes its address for the owner only, and releases the folder when it ends', async () => {
     const server = await home.serve();
     const holder = readHolder(home.home);
@@ -194,8 +194,10 @@ describe('a server', () => {
     await asked.finish();
     await isFree();
   });
+});
 
-  itOnServer('shares a database server with others, each on its own folder', async () => {
+describeOnServer('a database server', () => {
+  it('is shared by gateways, each on its own folder', async () => {
     const other = await createProcessHome();
     try {
       const DATABASE_URL = home.env.DATABASE_URL as string;

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { itOnEmbedded, itOnServer } from '../../../db/tests/support/on-engine.ts';
 import { type BlobServer, startBlobServer } from '../archive/blob-server.ts';
 import { type Asked, type Provider, startProvider, vectors } from '../embeddings/provider.ts';
 import { type ChatServer, startChatServer } from '../extraction/chat-server.ts';
@@ -83,6 +84,7 @@ async function gaveBack(server: Running, leases: string) {
   }
 }
 
+// On a server the leases that a job leaves can be looked at afterwards.
 describe('a stop', () => {
   it.each([
     'SIGTERM',
@@ -96,7 +98,7 @@ describe('a stop', () => {
     await gaveBack(server, 'embeddings.pending_embeddings');
   });
 
-  it('ends within its limit while a long memory is embedded by the model on this machine', async () => {
+  itOnEmbedded('ends within its limit while a long memory is embedded by the model on this machine', async () => {
     const server = await home.serve();
     await save(
       server.url,
@@ -107,7 +109,7 @@ describe('a stop', () => {
     await gaveBack(server, 'embeddings.pending_embeddings');
   });
 
-  it('ends within its limit while memories are embedded again, by a server and by the command', async () => {
+  itOnServer('ends within its limit while memories are embedded again, by a server and by the command', async () => {
     const env = silentProvider();
     const server = await home.serve([], env);
     await save(server.url, 'A memory with a vector.');
@@ -121,7 +123,7 @@ describe('a stop', () => {
     await gaveBack(server, 'embeddings.pending_embeddings');
   });
 
-  it('ends within its limit while facts are extracted', async () => {
+  itOnServer('ends within its limit while facts are extracted', async () => {
     const server = await home.serve([], silentChat());
     chat.answer = () => ({ hang: true });
     await graphql(
@@ -134,7 +136,7 @@ describe('a stop', () => {
     await gaveBack(server, 'extraction.pending_extractions');
   });
 
-  it('ends within its limit while a summary is written', async () => {
+  itOnServer('ends within its limit while a summary is written', async () => {
     const first = await home.serve([], silentChat());
     chat.answer = () => ({ hang: true });
     await graphql(
@@ -157,23 +159,26 @@ describe('a stop', () => {
     expect(server.stdout).not.toContain('without waiting for the work under way');
   });
 
-  it('ends within its limit while a session is archived in a store that does not answer, or waits for its summary', async () => {
-    blobs.behaviour = 'silent';
-    const env = {
-      ...silentChat(),
-      ARCHIVE_STORE: `http:${blobs.url}`,
-      ARCHIVE_HTTP_TOKEN: blobs.token,
-      ARCHIVE_TIMEOUT_MS: FOREVER_MS,
-    };
-    const server = await home.serve([], env);
-    const session = { session_id: 's1', summary: 'Moved.', messages: [{ role: 'user', text: 'Move it.' }] };
-    const archived = callTool(server.url, home.key('C'), 'store_session_to_cascade', { session, project_id: 'l9' });
-    await Promise.race([eventually(() => blobs.unanswered > 0), archived]);
-    await stop(server);
-    await expect(archived).rejects.toThrow();
-  });
+  itOnServer(
+    'ends within its limit while a session is archived in a store that does not answer, or waits for its summary',
+    async () => {
+      blobs.behaviour = 'silent';
+      const env = {
+        ...silentChat(),
+        ARCHIVE_STORE: `http:${blobs.url}`,
+        ARCHIVE_HTTP_TOKEN: blobs.token,
+        ARCHIVE_TIMEOUT_MS: FOREVER_MS,
+      };
+      const server = await home.serve([], env);
+      const session = { session_id: 's1', summary: 'Moved.', messages: [{ role: 'user', text: 'Move it.' }] };
+      const archived = callTool(server.url, home.key('C'), 'store_session_to_cascade', { session, project_id: 'l9' });
+      await Promise.race([eventually(() => blobs.unanswered > 0), archived]);
+      await stop(server);
+      await expect(archived).rejects.toThrow();
+    },
+  );
 
-  it('ends within its limit while a large document is cut into sections', async () => {
+  itOnEmbedded('ends within its limit while a large document is cut into sections', async () => {
     const server = await home.serve();
     const section = (place: number) => `## Part ${place}\n\n${`The keeper of lamp ${place} writes. `.repeat(40)}\n\n`;
     const body_md = Array.from({ length: 2_500 }, (_, place) => section(place)).join('');
@@ -187,7 +192,7 @@ describe('a stop', () => {
     await stored;
   });
 
-  it('ends within its limit when the last editor has left', async () => {
+  itOnEmbedded('ends within its limit when the last editor has left', async () => {
     const server = await home.serve(['--on-demand'], silentProvider());
     hangs();
     const attached = await fetch(`${server.url}/attach`, { headers: { authorization: `Bearer ${home.key('C')}` } });
@@ -201,7 +206,7 @@ describe('a stop', () => {
     await gaveBack(server, 'embeddings.pending_embeddings');
   });
 
-  it('ends within its limit while the server starts', async () => {
+  itOnEmbedded('ends within its limit while the server starts', async () => {
     const server = home.run([main]);
     await sleep(700);
     const start = performance.now();

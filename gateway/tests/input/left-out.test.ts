@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type buildSchema as Build, buildSchema, getNamedType, isInputObjectType } from 'postgraphile/graphql';
 import { z } from 'zod';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { camelCase } from '../../src/operations/graphql-types.ts';
 import { operations } from '../../src/operations/index.ts';
 import type { AnyOperation } from '../../src/operations/operation.ts';
@@ -17,7 +18,7 @@ const schema: ReturnType<typeof Build> = buildSchema(
 );
 const LEFT_OUT = [null, '', ' \n', []];
 
-describe('an empty value', () => {
+describeOnEmbedded('an empty value', () => {
   const gateway = useTestGateway({ embedder: standIn });
   const place = { project_id: 'shop' };
   /** Arguments with which each operation finds or writes something. */
@@ -227,7 +228,7 @@ describe('an empty value', () => {
   });
 });
 
-describe('a value that is encoded twice', () => {
+describeOnEmbedded('a value that is encoded twice', () => {
   const gateway = useTestGateway({ embedder: standIn });
 
   it('is decoded in whatever a schema wants as a list, object, number or boolean', () => {

@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { errorOf } from '../../../db/tests/support/errors.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { examineHome } from '../../src/home/examine.ts';
 import { type HomeLock, lockHome, readHolder } from '../../src/home/lock.ts';
@@ -66,7 +67,7 @@ async function overHttp(url: string, message: object, tools = ''): Promise<Messa
   return response.json();
 }
 
-describe('l9-memory mcp, while the server starts', () => {
+describeOnEmbedded('l9-memory mcp, while the server starts', () => {
   it('answers all but calls as the server will, and calls once it has started', async () => {
     lock = await lockHome(home.home);
     const editor = start();

@@ -8,6 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { errorOf } from '../../../db/tests/support/errors.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { signToken } from '../../src/auth/jwt.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
@@ -68,7 +69,7 @@ const isGone = (pid: number) => eventually(() => !home.pids().includes(pid));
 
 const memory = { content: 'Stdio editors share one server.', scope: 'developer', project_id: 'l9' };
 
-describe('l9-memory mcp', () => {
+describeOnEmbedded('l9-memory mcp', () => {
   it('saves to the project of the working copy in which it was started', async () => {
     const folder = join(home.home, 'my-product', 'src');
     mkdirSync(join(home.home, 'my-product', '.git'), { recursive: true });

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { isBranch } from '../../src/input/names.ts';
 import { inferWorkingCopy } from '../../src/mcp/working-copy.ts';
 
@@ -25,7 +26,7 @@ function repository(name: string, branch: string, remote?: string): string {
   return root;
 }
 
-describe('the working copy of an editor', () => {
+describeOnEmbedded('the working copy of an editor', () => {
   it('names the project, the branch and the org of the remote', () => {
     const root = repository('site', 'feature/gate-2', 'git@example.com:acme/site.git');
     const expected = { project: 'site', branch: 'feature/gate-2', org: 'acme', reason: null };
