@@ -1,5 +1,5 @@
 // A session that store_session_to_cascade names by a path or an id is read here, on the machine of the user: the server reads no files.
-import type { JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
+import type { JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/server';
 import { findSession } from '../archive/find-session.ts';
 import { readSessionFile } from '../archive/read-session.ts';
 import { isFields, textOf } from '../archive/session.ts';

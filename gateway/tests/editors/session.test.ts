@@ -8,7 +8,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { withoutRecalled } from '../../src/archive/recalled-block.ts';
-import { blockOf, tokensOf } from '../../src/commands/hook/block.ts';
+import { blockOf, tokensOf } from '../../src/recall/block.ts';
 import { runCommand } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
