@@ -6,7 +6,7 @@ import { shownName } from '../input/echo.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import type { Inferred } from '../operations/inferred-project.ts';
 import { type AnyOperation, requireToolSet } from '../operations/operation.ts';
-import type { CallTools } from '../recall/recall.ts';
+import type { Call, CallTools } from '../recall/recall.ts';
 import { todaysCall } from './older-calls.ts';
 import { operationOf } from './tools.ts';
 
@@ -76,16 +76,19 @@ export function createCalls(identity: Identity, { execute, refuse }: McpDependen
       const name = shownName(tool.slice(0, MAX_NAME_LENGTH), 'of this name');
       return { error: await calls.refuse(tool, new KnownError('L9VAL', `there is no tool ${name}`)) };
     },
-    callTools: (all) =>
-      Promise.all(
-        all.map(async ({ tool, arguments: given }) => {
-          const allowed = identity.toolSets?.includes(operationOf(tool)!.toolSet) ?? true;
-          if (!allowed) return null;
-          const called = await calls.call(tool, given);
+    callTools(all) {
+      const mayCall = ({ tool }: Call) => identity.toolSets?.includes(operationOf(tool)!.toolSet) ?? true;
+      // A key that may call none of it is told so.
+      const isLeftOut = (one: Call) => !mayCall(one) && all.some(mayCall);
+      return Promise.all(
+        all.map(async (one) => {
+          if (isLeftOut(one)) return null;
+          const called = await calls.call(one.tool, one.arguments);
           if (called.error) throw new CallRefused(called.error);
           return called.output;
         }),
-      ),
+      );
+    },
   };
   return calls;
 }

@@ -137,7 +137,11 @@ describe('a server after kill -9', () => {
     const server = await home.serve();
     const key = home.key('C');
     for (const [packet_id, word] of acknowledged) {
-      const { hits } = await callToolUntilServed(server.url, key, 'search_memory', { query: word, mode: 'lexical', k: 1 });
+      const { hits } = await callToolUntilServed(server.url, key, 'search_memory', {
+        query: word,
+        mode: 'lexical',
+        k: 1,
+      });
       expect(hits[0]?.packet_id, `${word} is found`).toBe(packet_id);
     }
     await drained(server.url);
