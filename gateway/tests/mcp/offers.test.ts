@@ -173,7 +173,7 @@ describe('what MCP offers beside tools', () => {
 
   it('audits each read with the caller, the operation and its name', async () => {
     const client = await as('C');
-    const since = (await gateway.asSuperuser('select coalesce(max(id), 0) as last from audit_log'))[0].last;
+    const since = (await gateway.asSuperuser('select clock_timestamp()::text as now'))[0].now;
     await read(client, `memory://${ids.open}`);
     await errorOf(client.readResource({ uri: `memory://${NOWHERE}` }));
     await errorOf(client.readResource({ uri: 'file:///etc/passwd' }));
@@ -182,7 +182,7 @@ describe('what MCP offers beside tools', () => {
     await promptOf(client, 'recall', { about: 'boots', project: 'quay' });
     const rows = await eventually(async () => {
       const found = await gateway.asSuperuser(
-        'select caller, operation, tool_name, status, sqlstate from audit_log where id > $1 order by id',
+        'select caller, operation, tool_name, status, sqlstate from audit_log where occurred_at > $1::timestamptz',
         [since],
       );
       return found.length >= 6 && found;
