@@ -1,6 +1,5 @@
 // The project of a recall, and the names of projects that a caller may see.
 import type { Identity } from '../auth/identity.ts';
-import { isProject } from '../input/names.ts';
 import { listProjects } from '../operations/list-projects.ts';
 import { BUDGET, type Recalling } from '../recall/recall.ts';
 import { CallRefused, type Calls } from './calls.ts';
@@ -15,11 +14,9 @@ export function recallingIn(
   return { budget, given: new Set(), isInProject: project !== null, ...(project !== null && { project }) };
 }
 
-export const isProjectName = isProject;
-
-/** The projects in which the caller may read memories, in the order of their names. */
+/** The projects in which the caller may read memories, in the order in which JavaScript compares their names. */
 export async function readableProjects({ run }: Calls): Promise<string[]> {
   const called = await run(listProjects);
   if (called.error) throw new CallRefused(called.error);
-  return called.output.projects as string[];
+  return (called.output.projects as string[]).toSorted();
 }

@@ -1,6 +1,12 @@
 // The resources of MCP: a memory by its id, the brief of a project, and for reviewers the page of a tool. Each read is an operation of
 // the caller of the key, as a call of a tool is.
-import type { ListResourcesResult, ReadResourceResult, Resource } from '@modelcontextprotocol/server';
+import {
+  type ListResourcesResult,
+  type ReadResourceResult,
+  type Resource,
+  ResourceNotFoundError,
+} from '@modelcontextprotocol/server';
+import { mcpText } from '../base/errors.ts';
 import { RECALLED } from '../operations/recalled.ts';
 import { recallForStart } from '../recall/recall.ts';
 import type { Calls } from './calls.ts';
@@ -46,7 +52,7 @@ export async function readResource(calls: Calls, uri: string, hasReviewPage: boo
   const address = addressOf(uri);
   if (address === null) {
     const error = await calls.refuse('resources/read', invalid('uri', 'there is no such resource'));
-    throw uri.length > MAX_URI_LENGTH ? asProtocolError(error) : asResourceError(uri, { ...error, sqlstate: 'L9OWN' });
+    throw uri.length > MAX_URI_LENGTH ? asProtocolError(error) : new ResourceNotFoundError(uri, mcpText(error));
   }
   const text =
     'memory' in address ? await memoryText(calls, address.memory, uri) : await briefText(calls, address.project);

@@ -43,7 +43,13 @@ describe('the roots of a client', () => {
 
   it('decide nothing where none is a folder with a project', () => {
     expect(placeIn(home, [])).toBeUndefined();
-    const others = ['https://example.com/site', 'file://elsewhere/site', 'file:///no/such/folder', 'not an address', ''];
+    const others = [
+      'https://example.com/site',
+      'file://elsewhere/site',
+      'file:///no/such/folder',
+      'not an address',
+      '',
+    ];
     expect(placeIn(home, [...others, uri(plain)])).toBeUndefined();
   });
 

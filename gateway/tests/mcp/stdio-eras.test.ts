@@ -95,7 +95,9 @@ describeOnEmbedded('l9-memory mcp', () => {
   });
 
   it('tells its client when its key is offered other tools', async () => {
-    await admin('mutation { admin { registerActor(caller: "R", creator: "Reviewer", source: "r", agent: "r") { caller } } }');
+    await admin(
+      'mutation { admin { registerActor(caller: "R", creator: "Reviewer", source: "r", agent: "r") { caller } } }',
+    );
     const key = (await admin('mutation { admin { createApiKey(name: "r", caller: "R") { apiKey } } }')).createApiKey;
     const env = { MCP_API_KEY: key.apiKey };
     const modern = new ClientOf2({ name: 'modern', version: '1' }, { versionNegotiation: { mode: { pin: MODERN } } });
