@@ -36,6 +36,9 @@ async function connectTo(client: ClientOf1 | ClientOf2, transport: object): Prom
   };
 }
 
+/** A client of the SDK 2.x that speaks the version of 2026-07-28 only. */
+const modern = () => new ClientOf2(me, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+
 const inspector = join(
   import.meta.dirname,
   'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js',
@@ -115,6 +118,11 @@ const clients: Record<string, (transport: Transport) => Connection | Promise<Con
   'the SDK 2.x': (transport) =>
     connectTo(
       new ClientOf2(me),
+      transport === 'http' ? new HttpOf2(endpoint(), { requestInit: requestInit() }) : new StdioOf2(server.stdio),
+    ),
+  'the SDK 2.x, without a handshake': (transport) =>
+    connectTo(
+      modern(),
       transport === 'http' ? new HttpOf2(endpoint(), { requestInit: requestInit() }) : new StdioOf2(server.stdio),
     ),
   LangChain: connectLangchain,

@@ -112,7 +112,11 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     });
     mountMetrics(app, metrics, authentication);
     const attachments = closing.add(
-      mountAttach(app, { authentication, rateLimits, graceMs: config.lingerMs, ...(onIdle ? { onIdle } : {}) }),
+      mountAttach(app, {
+        ...{ authentication, rateLimits, graceMs: config.lingerMs },
+        onDirectoryRead: directory.onRead,
+        ...(onIdle ? { onIdle } : {}),
+      }),
     );
     const refuse = createRefuse(refusals, logger, refusalLog);
     mountMcp(app, { execute, refuse, authentication, rateLimits });

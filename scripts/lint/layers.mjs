@@ -7,7 +7,7 @@ const layers = [
   ['commands/'],
   ['gateway.ts'],
   ['server/', 'mcp/', 'graphql/', 'http/', 'console/'],
-  ['archive/', 'editors/', 'extraction/', 'jobs/', 'operations/'],
+  ['archive/', 'editors/', 'extraction/', 'jobs/', 'operations/', 'recall/'],
   ['home/', 'auth/', 'audit/', 'database/', 'embeddings/', 'metrics/'],
   ['base/', 'config/', 'input/'],
 ];

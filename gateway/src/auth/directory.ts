@@ -118,12 +118,14 @@ export async function openDirectory(database: Database, logger: Logger) {
   let current: ReturnType<typeof index>;
   let reading: Promise<void> | null = null;
   let isStale = false;
+  const listeners = new Set<() => void>();
 
   const read = async () => {
     const { rows } = await database.workerPool.query<{ listing: Listing }>(
       'select administration.identity_directory() as listing',
     );
     current = index(rows[0]!.listing);
+    for (const listener of listeners) listener();
   };
 
   /** Reloads once at a time. A request during a reload gets the next one, because the current may have begun too early. */
@@ -192,6 +194,11 @@ export async function openDirectory(database: Database, logger: Logger) {
       tenant: current.limitsOfTenants.get(tenantId) ?? NONE,
     }),
     refresh,
+    /** Calls back whenever the directory was read again; returns how to stop that. */
+    onRead(listener: () => void): () => void {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     async close() {
       clearInterval(timer);
       await unlisten();

@@ -51,6 +51,9 @@ Save when it happens, not at the end. Worth saving is what a colleague would nee
 A save can wait for a person's approval (\`review_state: "pending"\`). That is no error: go on.
 `;
 
+/** Its part on what to save, and how. */
+export const HOW_TO_SAVE = SKILL.slice(SKILL.indexOf('## Save as you go'));
+
 /** The file of the skill in a folder of skills. */
 export const skillFile = (skills: string): Change => ({
   kind: 'text',

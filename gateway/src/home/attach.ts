@@ -13,13 +13,27 @@ export interface Attachment {
   notice: string | null;
 }
 
-/** Holds a request open. It tells the server that it is needed, and this process when the server ends. */
-export function attach(url: string, key: string, workingCopy: Record<string, string> = {}): Promise<Attachment> {
+/**
+ * Holds a request open. It tells the server that it is needed, and this process when the server ends. `onChanged` is called when the
+ * server says that it may offer this key something else by now.
+ */
+export function attach(
+  url: string,
+  key: string,
+  workingCopy: Record<string, string> = {},
+  onChanged: () => void = () => {},
+): Promise<Attachment> {
   return new Promise((resolve, reject) => {
     const headers = { ...workingCopy, authorization: `Bearer ${key}` };
     // fetch is not used here, because it times out when an answer is silent for five minutes.
     const request = get(`${url}/attach`, { headers, agent: false }, (response) => {
-      response.resume();
+      // Each line after the first says that something has changed.
+      let lines = 0;
+      response.setEncoding('latin1').on('data', (text: string) => {
+        const before = lines;
+        lines += text.split('\n').length - 1;
+        if (lines > Math.max(1, before)) onChanged();
+      });
       const notice = textOf(response.headers, 'x-l9-notice');
       response.on('error', () => {});
       clearTimeout(limit);

@@ -1,6 +1,6 @@
 // A server that an editor started runs as long as clients are attached: `l9-memory mcp` holds a request open, which ends
 // with its process.
-import type { Express, Response } from 'express';
+import type { Express, Request, Response } from 'express';
 import type { Authentication } from '../auth/authentication.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
@@ -12,6 +12,8 @@ const FIRST_GRACE_MS = 30_000;
 export interface AttachOptions {
   authentication: Authentication;
   rateLimits: RateLimits;
+  /** Calls back whenever callers and keys were read again; returns how to stop that. */
+  onDirectoryRead: (listener: () => void) => () => void;
   /** Called when no client was attached for graceMs. Omit it for a server that keeps running. */
   onIdle?: () => void;
   graceMs: number;
@@ -24,12 +26,15 @@ function noticeAboutOrg({ orgId, orgName }: Identity, org: string | null): Recor
   return { 'x-l9-notice': Buffer.from(text).toString('latin1') };
 }
 
-/** GET /attach: a response that stays open while the server runs. `close` ends all of them. */
+/** What of an identity decides which tools and prompts it is offered. */
+const offerOf = ({ role, toolSets }: Identity) => JSON.stringify([role, toolSets]);
+
+/** GET /attach: a response that stays open while the server runs. A line is added when its key is offered something else. `close` ends all of them. */
 export function mountAttach(
   app: Express,
-  { authentication, rateLimits, onIdle, graceMs }: AttachOptions,
+  { authentication, rateLimits, onDirectoryRead, onIdle, graceMs }: AttachOptions,
 ): { close(): void } {
-  const attached = new Set<Response>();
+  const attached = new Map<Response, { request: Request; offer: string }>();
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
   const watch = (wait: number) => {
@@ -37,6 +42,17 @@ export function mountAttach(
     if (attached.size === 0 && onIdle && !isClosed) timer = setTimeout(onIdle, wait);
   };
   watch(FIRST_GRACE_MS);
+
+  const tellOfChanges = async () => {
+    for (const [response, client] of attached) {
+      // A key that is refused by now is told so when it is used.
+      const identity = await authentication.identify(client.request).catch(() => null);
+      if (!identity || offerOf(identity) === client.offer) continue;
+      client.offer = offerOf(identity);
+      response.write('changed\n');
+    }
+  };
+  const forget = onDirectoryRead(() => void tellOfChanges());
 
   app.get('/attach', async (request, response) => {
     const identity = await authentication.identify(request);
@@ -46,7 +62,7 @@ export function mountAttach(
       response.status(503).json({ error: 'this server is stopping' });
       return;
     }
-    attached.add(response);
+    attached.set(response, { request, offer: offerOf(identity) });
     watch(graceMs);
     response.on('close', () => {
       attached.delete(response);
@@ -59,8 +75,9 @@ export function mountAttach(
   return {
     close() {
       isClosed = true;
+      forget();
       clearTimeout(timer);
-      for (const response of attached) response.end();
+      for (const response of attached.keys()) response.end();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
+import { INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR } from '@modelcontextprotocol/server';
 import type { Express, NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Denials } from '../audit/denials.ts';
@@ -25,8 +25,8 @@ const NO_PAGE = `<!doctype html>
 /** JSON-RPC has codes of its own for a body that is no JSON, for JSON that is no request, and for parameters that are not valid. */
 function rpcCodeOf({ sqlstate, field, message }: PublicError): number {
   if (sqlstate !== 'L9VAL') return -32000;
-  if (field !== 'body') return ErrorCode.InvalidParams;
-  return message === NOT_JSON ? ErrorCode.ParseError : ErrorCode.InvalidRequest;
+  if (field !== 'body') return INVALID_PARAMS;
+  return message === NOT_JSON ? PARSE_ERROR : INVALID_REQUEST;
 }
 
 // JSON-RPC's form for MCP, GraphQL's for everything else.

@@ -4,7 +4,7 @@
 // One schema that a host refuses breaks the whole chat. Each node therefore has one type or is a union and nothing else, each array
 // says what its items are, and there is no constant, no reference and no format but that of a time. Lengths of lists and unknown fields
 // are left to the operations, whose errors name them.
-import type { Tool } from '@modelcontextprotocol/sdk/types.js';
+import type { Tool } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 
 type Lean = Tool['inputSchema'];

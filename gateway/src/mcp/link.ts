@@ -1,25 +1,19 @@
 // The connection of `l9-memory mcp` to the server of its home folder, which is started if none runs, and found again when it has ended.
-import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import {
-  isJSONRPCResultResponse,
-  type JSONRPCMessage,
-  type JSONRPCRequest,
-  type Tool,
-} from '@modelcontextprotocol/sdk/types.js';
+import type { JSONRPCMessage, JSONRPCRequest, JSONRPCResponse } from '@modelcontextprotocol/server';
 import { sqlstateOf } from '../base/errors.ts';
 import { type Config, ConfigError } from '../config/config.ts';
 import { type Attachment, attach, KeyRefused } from '../home/attach.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
+import type { Offer } from './introduction.ts';
 import { todaysCall } from './older-calls.ts';
+import { post, RequestRefused } from './post.ts';
 import { operationOf } from './tools.ts';
 
 const REQUEST_WITHIN_MS = 120_000;
 const TRIES = 3;
-// No client has a request of this id under way.
-const LIST_ID = 'l9-memory mcp: the tools of this server';
 
 interface Connection {
-  http: StreamableHTTPClientTransport;
+  send(request: JSONRPCRequest): Promise<JSONRPCResponse>;
   attachment: Attachment;
 }
 
@@ -27,10 +21,11 @@ async function attachWithAny(
   url: string,
   keys: string[],
   workingCopy: Record<string, string>,
+  onChanged: () => void,
 ): Promise<{ attachment: Attachment; key: string }> {
   for (const [index, key] of keys.entries()) {
     try {
-      return { attachment: await attach(url, key, workingCopy), key };
+      return { attachment: await attach(url, key, workingCopy, onChanged), key };
     } catch (error) {
       if (!(error instanceof KeyRefused) || index === keys.length - 1) throw error;
     }
@@ -42,18 +37,18 @@ export interface LinkOptions {
   config: Config;
   env: NodeJS.ProcessEnv;
   keys: string[];
-  /** The headers that name the working copy. */
-  workingCopy: Record<string, string>;
+  /** The headers that name the working copy, as it is known now. */
+  workingCopy: () => Record<string, string>;
   /** The sets of tools that were asked for, or an empty text. */
   tools: string;
   answer: (message: JSONRPCMessage) => void;
-  /** Called with the tools that the server lists for this key, whenever a server was found. */
-  onTools: (tools: Tool[]) => void;
+  /** Called with what the server offers this key, whenever a server was found and when it says that this may have changed. */
+  onOffer: (offer: Offer) => void;
   /** Tells the user of the editor something. */
   say: (text: string) => void;
 }
 
-export function createLink({ config, env, keys, workingCopy, tools, answer, onTools, say }: LinkOptions) {
+export function createLink({ config, env, keys, workingCopy, tools, answer, onOffer, say }: LinkOptions) {
   let current: Promise<Connection> | null = null;
   let protocolVersion: string | undefined;
   let saidNotice = false;
@@ -75,27 +70,19 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onTo
     for (let tries = 1; ; tries++) {
       const { url } = await findOrStartServer(config.home, env);
       try {
-        const { attachment, key } = await attachWithAny(url, keys, workingCopy);
-        if (attachment.notice !== null && !saidNotice) say(attachment.notice);
-        saidNotice = true;
         const target = new URL(`${url}/mcp`);
         if (tools) target.searchParams.set('tools', tools);
-        const http = new StreamableHTTPClientTransport(target, {
-          requestInit: { headers: { authorization: `Bearer ${key}`, ...workingCopy } },
-          fetch: (target, init) => {
-            const limits = [AbortSignal.timeout(REQUEST_WITHIN_MS), ...(init?.signal ? [init.signal] : [])];
-            return fetch(target, { ...init, signal: AbortSignal.any(limits) });
-          },
-        });
-        await http.start();
-        if (protocolVersion) http.setProtocolVersion(protocolVersion);
-        http.onmessage = (message) => {
-          if (!('id' in message) || message.id !== LIST_ID) answer(message);
-          else if (isJSONRPCResultResponse(message)) onTools(message.result.tools as Tool[]);
+        const readOffer = () => void offerOf(send).then(onOffer, () => {});
+        const { attachment, key } = await attachWithAny(url, keys, workingCopy(), () => readOffer());
+        const send = (request: JSONRPCRequest) => {
+          const headers = { authorization: `Bearer ${key}`, ...workingCopy() };
+          return post(request, { url: target.href, headers, protocolVersion }, AbortSignal.timeout(REQUEST_WITHIN_MS));
         };
-        // It lists the same tools as this process, unless its version is another one, or the key is cut down to some sets.
-        void http.send({ jsonrpc: '2.0', id: LIST_ID, method: 'tools/list' }).catch(() => {});
-        return { http, attachment };
+        if (attachment.notice !== null && !saidNotice) say(attachment.notice);
+        saidNotice = true;
+        // It offers the same as this process, unless its version is another one, or the key is cut down to some sets.
+        readOffer();
+        return { send, attachment };
       } catch (error) {
         // The server ended between the two requests.
         if (error instanceof KeyRefused || tries >= TRIES) throw error;
@@ -117,7 +104,7 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onTo
       if (signal.aborted) return;
       if (!connection) return refuse(request, reason);
       try {
-        return await connection.http.send(request);
+        return answer(await connection.send(request));
       } catch (error) {
         const loss = lossOf(error as Error);
         if (loss === null) return refuse(request, whatServerSaid(error as Error));
@@ -146,18 +133,30 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onTo
     /** The version of the protocol that the client and this process agreed on. */
     useProtocol(version: string) {
       protocolVersion = version;
-      void current?.then(({ http }) => http.setProtocolVersion(version)).catch(() => {});
     },
   };
 }
 
+/** What the server offers. */
+async function offerOf(send: Connection['send']): Promise<Offer> {
+  const ask = async (method: string) => {
+    const answered = await send({ jsonrpc: '2.0', id: method, method });
+    if ('error' in answered) throw new RequestRefused(answered.error.message);
+    return answered.result as unknown as Offer;
+  };
+  const [{ tools }, { prompts }] = await Promise.all([ask('tools/list'), ask('prompts/list')]);
+  return { tools, prompts };
+}
+
 /** What a failed request lost: the request itself, so that nothing was done, or the answer. Null: the server is running. */
 function lossOf(error: Error): 'request' | 'answer' | null {
-  if (error instanceof StreamableHTTPError || error instanceof RangeError || error.name === 'TimeoutError') return null;
+  if (error instanceof RequestRefused || error instanceof RangeError || error.name === 'TimeoutError') return null;
   return sqlstateOf(error.cause) === 'ECONNREFUSED' ? 'request' : 'answer';
 }
 
-function isSafeToRepeat({ params }: JSONRPCRequest): boolean {
+/** Whether a request may be sent twice. Only tools write. */
+function isSafeToRepeat({ method, params }: JSONRPCRequest): boolean {
+  if (method !== 'tools/call') return true;
   const call = todaysCall(String(params?.name), (params?.arguments ?? {}) as Record<string, unknown>);
   return operationOf(call.tool)?.isRepeatable(call.arguments) ?? false;
 }
@@ -167,16 +166,10 @@ function whyUnreachable(error: Error): string {
   return `the server cannot be reached (${error.message}). Try again.`;
 }
 
-/** The text of a JSON-RPC error that came with an HTTP status. */
 function whatServerSaid(error: Error): string {
   // JavaScript can read what it is then too deep to write.
   if (error instanceof RangeError) return 'INVALID_INPUT (L9LIM): arguments: nested too deeply';
   if (error.name === 'TimeoutError')
     return `no answer within ${REQUEST_WITHIN_MS / 1000} s. Try again later, or ask for less.`;
-  try {
-    const body = error.message.slice(error.message.indexOf('{'));
-    return (JSON.parse(body) as { error: { message: string } }).error.message;
-  } catch {
-    return `the server refused the request: ${error.message.slice(0, 300)}`;
-  }
+  return error.message;
 }

@@ -1,5 +1,5 @@
 // A session that store_session_to_cascade names by a path or an id is read here, on the machine of the user: the server reads no files.
-import type { JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
+import { type JSONRPCMessage, type JSONRPCRequest, PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { findSession } from '../archive/find-session.ts';
 import { readSessionFile } from '../archive/read-session.ts';
 import { isFields, textOf } from '../archive/session.ts';
@@ -21,7 +21,10 @@ export async function withLocalSession(
   } catch (error) {
     if (!(error instanceof KnownError)) throw error;
     const text = `${errorKinds[error.sqlstate]!.code} (${error.sqlstate}): ${error.message}`;
-    return { answer: { jsonrpc: '2.0', id: request.id, result: { isError: true, content: [{ type: 'text', text }] } } };
+    // A request that names its version is one of 2026-07-28, whose results name their type.
+    const isModern = request.params?._meta?.[PROTOCOL_VERSION_META_KEY] !== undefined;
+    const result = { ...(isModern && { resultType: 'complete' }), isError: true, content: [{ type: 'text', text }] };
+    return { answer: { jsonrpc: '2.0', id: request.id, result } };
   }
 }
 

@@ -1,12 +1,14 @@
 // Messages of JSON-RPC as clients send them. Placeholders for left-out arguments are removed, arguments that were encoded twice are decoded, and a
 // message that can't be a request gets the error code that the specification has for it: the SDK answers with that of its parser.
 import {
-  ErrorCode,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
   type JSONRPCErrorResponse,
   type JSONRPCMessage,
-  JSONRPCMessageSchema,
+  parseJSONRPCMessage,
   type RequestId,
-} from '@modelcontextprotocol/sdk/types.js';
+} from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { shownPath } from '../input/echo.ts';
 import { INEXACT_NUMBER, INEXACT_REASON } from '../input/exact-json.ts';
@@ -23,7 +25,7 @@ export const errorMessage = (id: Id, code: number, message: string): JSONRPCErro
   error: { code, message },
 });
 
-const invalid = (id: Id, message: string, code: number = ErrorCode.InvalidParams) =>
+const invalid = (id: Id, message: string, code: number = INVALID_PARAMS) =>
   errorMessage(id, code, `INVALID_INPUT (L9VAL): ${message}`);
 
 const anObject = z.record(z.string(), z.unknown());
@@ -35,14 +37,14 @@ export type ReadMessage =
 
 function readMessage(given: unknown): ReadMessage {
   const refuse = (refusal: JSONRPCErrorResponse) => ({ message: null, refusal });
-  if (!isObject(given)) return refuse(invalid(NO_ID, 'a message must be an object', ErrorCode.InvalidRequest));
+  if (!isObject(given)) return refuse(invalid(NO_ID, 'a message must be an object', INVALID_REQUEST));
   const { jsonrpc, id, method } = given;
   if (id === INEXACT_NUMBER) return refuse(invalid(NO_ID, `id: ${INEXACT_REASON}`));
   // The id of an answer is one of this side, so that an error with it would be taken for the answer to another request.
   const isAnswer = !('method' in given) && ('result' in given || 'error' in given);
   const isId = typeof id === 'string' || Number.isInteger(id);
   const known = isId && !isAnswer ? (id as Id) : NO_ID;
-  const invalidRequest = (message: string) => refuse(invalid(known, message, ErrorCode.InvalidRequest));
+  const invalidRequest = (message: string) => refuse(invalid(known, message, INVALID_REQUEST));
   if (jsonrpc !== '2.0') return invalidRequest('jsonrpc: must be "2.0"');
   if ('id' in given && !isId) return invalidRequest('id: must be a text or a whole number');
   if (isAnswer) return checked(given, known);
@@ -66,7 +68,7 @@ function readMessage(given: unknown): ReadMessage {
 export function readMessages(given: unknown): ReadMessage[] {
   const all: unknown[] = Array.isArray(given) ? given : [given];
   if (all.length > 0) return all.map(readMessage);
-  return [{ message: null, refusal: invalid(NO_ID, 'a batch must hold a message', ErrorCode.InvalidRequest) }];
+  return [{ message: null, refusal: invalid(NO_ID, 'a batch must hold a message', INVALID_REQUEST) }];
 }
 
 const withoutNulls = (fields: Record<string, unknown>) =>
@@ -74,27 +76,23 @@ const withoutNulls = (fields: Record<string, unknown>) =>
 
 /** Refuses a message that the SDK would ignore, without an answer, because it does not follow the schema. */
 function checked(message: object, id: Id): ReadMessage {
-  const parsed = JSONRPCMessageSchema.safeParse(message);
-  if (parsed.success) return { message: message as JSONRPCMessage, refusal: null };
-  const refusal =
-    'method' in message
-      ? invalid(
-          id,
-          '_meta: its progressToken must be a text or a whole number, and its other fields as the protocol defines them',
-        )
-      : invalid(id, 'an answer must have a result or an error', ErrorCode.InvalidRequest);
-  return { message: null, refusal };
+  try {
+    parseJSONRPCMessage(message);
+    return { message: message as JSONRPCMessage, refusal: null };
+  } catch {
+    const refusal =
+      'method' in message
+        ? invalid(
+            id,
+            '_meta: its progressToken must be a text or a whole number, and its other fields as the protocol defines them',
+          )
+        : invalid(id, 'an answer must have a result or an error', INVALID_REQUEST);
+    return { message: null, refusal };
+  }
 }
 
 interface Sender {
   send(message: JSONRPCMessage, options?: unknown): Promise<void>;
-}
-
-/** A transport of the SDK without a connection behind it. */
-export interface Answering extends Sender {
-  start(): Promise<void>;
-  close(): Promise<void>;
-  onmessage?: (message: JSONRPCMessage) => void;
 }
 
 /** The same transport, which names what is wrong with the parameters of a request. */
@@ -104,11 +102,14 @@ export function withoutSdkErrors<Transport extends Sender>(transport: Transport)
   return transport;
 }
 
+/** What the SDK answers where parameters don't follow its schema: the issues as JSON, for some methods behind a few words. */
+const ISSUES = /^(?:Invalid [\w/]+ request: )?(\[[\s\S]*\])$/;
+
 function withField(message: JSONRPCMessage): JSONRPCMessage {
-  if (!('error' in message) || message.error.code !== ErrorCode.InternalError) return message;
+  if (!('error' in message) || ![INTERNAL_ERROR, INVALID_PARAMS].includes(message.error.code)) return message;
   let issues: { path: (string | number)[]; message: string }[];
   try {
-    issues = JSON.parse(message.error.message);
+    issues = JSON.parse(ISSUES.exec(message.error.message)?.[1] ?? '');
   } catch {
     return message;
   }

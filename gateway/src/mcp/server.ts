@@ -1,16 +1,19 @@
-// The tools of the Model Context Protocol, derived from the operations. The operations validate their input instead of the
-// SDK, so that a refusal is audited and its text tells an agent what to change.
-import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { CallToolRequestSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import { z } from 'zod';
+// What MCP offers to one client, derived from the operations. The operations validate their input instead of the SDK, so that a refusal
+// is audited and its text tells an agent what to change.
+import type { CallToolResult, Server } from '@modelcontextprotocol/server';
 import { type Identity, isReviewer } from '../auth/identity.ts';
-import { KnownError, mcpText, type PublicError } from '../base/errors.ts';
-import { shownName } from '../input/echo.ts';
-import type { ExecuteOperation } from '../operations/execute.ts';
-import { type AnyOperation, requireToolSet, type ToolSet } from '../operations/operation.ts';
+import { mcpText, type PublicError } from '../base/errors.ts';
+import { isBlank } from '../input/text.ts';
+import type { ToolSet } from '../operations/operation.ts';
+import { isObject } from '../operations/read-input.ts';
 import { RECALLED, recalled } from '../operations/recalled.ts';
+import { CALLS } from '../recall/recall.ts';
+import { createCalls, type McpDependencies } from './calls.ts';
+import { complete } from './completions.ts';
 import { createIntroduction } from './introduction.ts';
-import { todaysCall } from './older-calls.ts';
+import { getPrompt, listPrompts } from './prompts.ts';
+import { addressOf } from './resource-uris.ts';
+import { listResources, readResource } from './resources.ts';
 import { listTools, operationOf } from './tools.ts';
 
 const failure = (error: PublicError): CallToolResult => ({
@@ -23,68 +26,63 @@ const failure = (error: PublicError): CallToolResult => ({
   ],
 });
 
-const IDENTITY_ARGUMENTS = ['caller', 'creator', 'source'];
+type Params = Record<string, unknown>;
 
-/** The key determines the caller, so these arguments are ignored unless the operation has such a field. */
-function withoutIdentity({ input }: AnyOperation, given: Record<string, unknown> = {}): Record<string, unknown> {
-  const properties = input instanceof z.ZodObject ? input.shape : {};
-  const isIgnored = (name: string) => IDENTITY_ARGUMENTS.includes(name) && !Object.hasOwn(properties, name);
-  return Object.fromEntries(Object.entries(given).filter(([name]) => !isIgnored(name)));
+/** The method and the parameters of a request, of which nothing has been checked yet. */
+function requestIn(message: unknown): { method: unknown; params: Params } {
+  const { method, params } = Object(message) as { method?: unknown; params?: unknown };
+  return { method, params: isObject(params) ? params : {} };
 }
 
-/** Whether a message calls an operation that writes. */
-export const isWrite = (message: unknown): boolean => {
-  const call = CallToolRequestSchema.safeParse(message);
-  return call.success && operationOf(call.data.params.name)?.isReadOnly === false;
+const operationIn = (message: unknown) => {
+  const { method, params } = requestIn(message);
+  return method === 'tools/call' && typeof params.name === 'string' ? operationOf(params.name) : undefined;
 };
+
+/** Whether a message calls an operation that writes. */
+export const isWrite = (message: unknown): boolean => operationIn(message)?.isReadOnly === false;
 
 /** Whether a message calls an operation that takes more than other calls. */
-export const takesLargeInput = (message: unknown): boolean => {
-  const { params } = Object(message) as { params?: { name?: unknown } };
-  return typeof params?.name === 'string' && operationOf(params.name)?.takesLargeInput === true;
-};
+export const takesLargeInput = (message: unknown): boolean => operationIn(message)?.takesLargeInput === true;
 
-export interface McpDependencies {
-  execute: ExecuteOperation;
-  /** Audits a call of an unknown tool. */
-  refuse: (identity: Identity, toolName: string, error: KnownError) => Promise<PublicError>;
+/** How many reads a message counts as: a recall makes several calls. */
+export function readsOf(message: unknown): number {
+  const { method, params } = requestIn(message);
+  const address = method === 'resources/read' && typeof params.uri === 'string' ? addressOf(params.uri) : null;
+  const isRecall =
+    method === 'prompts/get' && params.name === 'recall' && isBlank(String(Object(params.arguments).about ?? ''));
+  return isRecall || (address !== null && 'project' in address) ? CALLS.start : 1;
 }
 
 /** `asked` names the sets of tools to list. A tool that is not listed is answered all the same, unless the key is limited. */
 export function createMcpServer(
   identity: Identity,
   asked: readonly ToolSet[] | null,
-  { execute, refuse }: McpDependencies,
+  dependencies: McpDependencies,
 ): Server {
-  const server = createIntroduction(() => listTools(identity.toolSets, asked, isReviewer(identity)));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
-    const operation = operationOf(params.name);
-    if (!operation) {
-      const name = params.name.slice(0, 100);
-      const reason = `there is no tool ${shownName(name, 'of this name')}`;
-      return failure(await refuse(identity, name, new KnownError('L9VAL', reason)));
-    }
-    try {
-      requireToolSet(identity.toolSets, operation);
-    } catch (error) {
-      return failure(await refuse(identity, operation.name, error as KnownError));
-    }
-    const outcome = await execute(
-      operation,
-      identity,
-      operation.name,
-      withoutIdentity(operation, todaysCall(params.name, params.arguments).arguments),
-    );
-    if (outcome.error) return failure(outcome.error);
-    // An agent did not ask for what is similar, so it does not wait for a vector.
-    const { output, summary } = await outcome.complete({ byMeaning: false });
-    const { inferred } = outcome;
+  const reviews = isReviewer(identity);
+  const tools = () => listTools(identity.toolSets, asked, reviews);
+  // The page belongs to a tool of reviewers, so it is offered with that tool.
+  const hasReviewPage = () => tools().some(({ _meta }) => _meta);
+  const server = createIntroduction(() => ({ tools: tools(), prompts: listPrompts(reviews) }));
+  const calls = createCalls(identity, dependencies);
+
+  server.setRequestHandler('tools/call', async ({ params }): Promise<CallToolResult> => {
+    const called = await calls.call(params.name, params.arguments);
+    if (called.error) return failure(called.error);
+    const { output, summary, inferred } = called;
     const fields = Object.entries(inferred ?? {}).map(([name, value]) => `${name} ${value}`);
     const note = inferred ? `\nInferred from the working copy: ${fields.join(', ')}.` : '';
     return {
-      structuredContent: { ...(output as Record<string, unknown>), ...(inferred && { inferred }) },
+      structuredContent: { ...output, ...(inferred && { inferred }) },
       content: [{ type: 'text', text: `${summary}${note}` }],
     };
   });
+  server.setRequestHandler('resources/list', ({ params }) =>
+    listResources(calls, { cursor: params?.cursor, hasReviewPage: hasReviewPage() }),
+  );
+  server.setRequestHandler('resources/read', ({ params }) => readResource(calls, params.uri, hasReviewPage()));
+  server.setRequestHandler('prompts/get', ({ params }) => getPrompt(calls, params.name, params.arguments));
+  server.setRequestHandler('completion/complete', ({ params }) => complete(calls, params));
   return server;
 }

@@ -2,7 +2,7 @@
 // connection. The transport of the SDK drops what it can't read.
 import type { Readable, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { ErrorCode, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { INVALID_REQUEST, type JSONRPCMessage, PARSE_ERROR } from '@modelcontextprotocol/server';
 import { markInexactNumbers } from '../input/exact-json.ts';
 import { errorMessage, NO_ID, readMessages } from './messages.ts';
 
@@ -39,7 +39,7 @@ export function openStdio(
       // Numbers that would not be kept exactly are marked.
       given = JSON.parse(markInexactNumbers(text));
     } catch {
-      return refuse(ErrorCode.ParseError, 'a line is not valid JSON');
+      return refuse(PARSE_ERROR, 'a line is not valid JSON');
     }
     for (const { message, refusal } of readMessages(given)) {
       if (refusal) send(refusal);
@@ -50,7 +50,7 @@ export function openStdio(
   const lines = lineReader(read, (start, end) => {
     const [, id] = ID_AT_START.exec(start) ?? ID_AT_END.exec(end) ?? [];
     const reason = `a message is at most ${MAX_MESSAGE_LENGTH / 1024 / 1024} MiB`;
-    refuse(ErrorCode.InvalidRequest, reason, id === undefined ? NO_ID : JSON.parse(id));
+    refuse(INVALID_REQUEST, reason, id === undefined ? NO_ID : JSON.parse(id));
   });
   input.on('data', lines.add);
   const ended = new Promise<void>((resolve) => {

@@ -1,29 +1,40 @@
-// The process that an editor starts: it passes the calls of tools on to the server of this home folder, which several editors share.
+// The process that an editor starts: it passes what needs memory on to the server of this home folder, which several editors share.
 // All else it answers itself, at once, because hosts wait only seconds for it and a server takes longer to start. Only JSON-RPC may be
 // written to stdout.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import {
-  ErrorCode,
+  INTERNAL_ERROR,
   isJSONRPCRequest,
-  type JSONRPCMessage,
   type RequestId,
-  type Tool,
-} from '@modelcontextprotocol/sdk/types.js';
+  type Server,
+  type Transport,
+} from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { editorNamed } from '../editors/index.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { keyOfEditor } from '../home/editors.ts';
-import { createIntroduction } from './introduction.ts';
+import { createIntroduction, type Offer } from './introduction.ts';
 import { createLink } from './link.ts';
 import { withLocalSession } from './local-session.ts';
-import { type Answering, errorMessage, withoutSdkErrors } from './messages.ts';
+import { errorMessage } from './messages.ts';
+import { listPrompts } from './prompts.ts';
+import { askForRoots, placeOfRoots } from './roots.ts';
 import { openStdio } from './stdio-messages.ts';
 import { parseToolSets } from './tool-sets.ts';
 import { listTools } from './tools.ts';
 import { inferWorkingCopy, type Place } from './working-copy.ts';
 
 const END_WITHIN_MS = 30_000;
+/** What only the server can answer. */
+const PASSED_ON: ReadonlySet<string> = new Set([
+  'tools/call',
+  'prompts/get',
+  'resources/list',
+  'resources/read',
+  'completion/complete',
+]);
 
 const say = (text: string) => process.stderr.write(`l9-memory mcp: ${text}\n`);
 
@@ -35,34 +46,54 @@ export async function mcp(
   let config: Config;
   let caller: string | undefined;
   let keys: string[];
-  let listed: Tool[];
+  let offered: Offer;
   try {
     config = loadConfig(env);
     // As for the other commands, the editor of this machine is C unless it says something else.
     caller = asked ?? (config.mcpApiKey ? undefined : 'C');
     keys = caller === undefined ? [config.mcpApiKey!] : keysOf(config, caller);
-    listed = toolsOf(tools, caller);
+    offered = offerOf(tools, caller);
   } catch (error) {
     say(error instanceof ConfigError ? error.message : `cannot read the keys: ${(error as Error).message}`);
     return 1;
   }
 
-  const { reason, ...place } = inferWorkingCopy(config.place, process.cwd(), env);
+  const folder = process.cwd();
+  const { reason, ...inferred } = inferWorkingCopy(config.place, folder, env);
   if (reason) say(reason);
+  let place: Place = inferred;
+  // Calls wait until the client has named its folders, so that nothing is saved to the wrong project.
+  let placed: Promise<void> = Promise.resolve();
 
-  let wasListed = false;
-  const introduction = createIntroduction(
-    () => {
-      wasListed = true;
-      return listed;
-    },
-    // Only the server knows whether another key than these is cut down to some sets, or is a reviewer's.
-    { listChanged: caller !== 'L' && caller !== 'C' },
-  );
-  const onTools = (ofServer: Tool[]) => {
-    if (isDeepStrictEqual(ofServer, listed)) return;
-    listed = ofServer;
-    if (wasListed) void introduction.sendToolListChanged();
+  let introduction: Server | null = null;
+  const wereListed = new Set<keyof Offer>();
+  const onOffer = (ofServer: Offer) => {
+    const haveChanged = (list: keyof Offer) =>
+      wereListed.has(list) && !isDeepStrictEqual(ofServer[list], offered[list]);
+    const [tools, prompts] = [haveChanged('tools'), haveChanged('prompts')];
+    offered = ofServer;
+    // A client that has gone needs to know nothing.
+    if (tools) introduction?.sendToolListChanged().catch(() => {});
+    if (prompts) introduction?.sendPromptListChanged().catch(() => {});
+  };
+  const introduce = () => {
+    const server = createIntroduction(
+      (list) => {
+        wereListed.add(list);
+        return offered;
+      },
+      // Only the server knows whether another key than these is cut down to some sets, or is a reviewer's.
+      { listChanged: caller !== 'L' && caller !== 'C' },
+    );
+    const lookAtRoots = () => {
+      placed = askForRoots(server).then((roots) => {
+        place = placeOfRoots(roots, { named: config.place, folder, env }) ?? inferred;
+      });
+    };
+    server.oninitialized = lookAtRoots;
+    server.setNotificationHandler('notifications/roots/list_changed', lookAtRoots);
+    introduction = server;
+    return server;
   };
 
   const underway = new Map<Promise<void>, { id: RequestId; giveUp: AbortController }>();
@@ -70,18 +101,18 @@ export async function mcp(
     for (const call of underway.values()) if (call.id === id) call.giveUp.abort();
   };
   const stdio = openStdio(process.stdin, process.stdout, (message) => {
-    if (!('method' in message) || message.method !== 'tools/call') {
+    if (!('method' in message) || !PASSED_ON.has(message.method)) {
       if ('method' in message && message.method === 'notifications/cancelled') cancel(message.params?.requestId);
-      return local.onmessage?.(message);
+      return wire.onmessage?.(message);
     }
     // A call without an id expects no answer, so it is dropped.
     if (!isJSONRPCRequest(message)) return;
     const giveUp = new AbortController();
-    const passing = withLocalSession(message, env)
-      .then((read) => ('answer' in read ? stdio.send(read.answer) : link.pass(read.request, giveUp.signal)))
+    const passing = Promise.all([withLocalSession(message, env), nextTurn().then(() => placed)])
+      .then(([read]) => ('answer' in read ? stdio.send(read.answer) : link.pass(read.request, giveUp.signal)))
       .catch((error: Error) => {
         say(`a call failed in this process: ${error.name}`);
-        stdio.send(errorMessage(message.id, ErrorCode.InternalError, 'something went wrong in this process'));
+        stdio.send(errorMessage(message.id, INTERNAL_ERROR, 'something went wrong in this process'));
       })
       .finally(() => underway.delete(passing));
     underway.set(passing, { id: message.id, giveUp });
@@ -90,22 +121,23 @@ export async function mcp(
     config,
     env,
     keys,
-    workingCopy: headersOf(place),
+    workingCopy: () => headersOf(place),
     tools,
     answer: stdio.send,
-    onTools,
+    onOffer,
     say,
   });
-  const local: Answering = withoutSdkErrors({
+  const wire: Transport = {
     start: async () => {},
     close: async () => {},
-    async send(message: JSONRPCMessage) {
+    async send(message) {
       if ('result' in message && typeof message.result.protocolVersion === 'string')
         link.useProtocol(message.result.protocolVersion);
       stdio.send(message);
     },
-  });
-  await introduction.connect(local as never);
+  };
+  // It finds out by the first message which specification the client follows.
+  serveStdio(introduce, { transport: wire });
   link.warmUp();
 
   await stdio.ended;
@@ -127,10 +159,11 @@ const headersOf = (place: Place): Record<string, string> =>
     ),
   );
 
-/** The tools that the server lists for a key of this home folder. Such a key is not limited to some sets. */
-function toolsOf(asked: string, caller: string | undefined): Tool[] {
+/** What the server offers a key of this home folder. Such a key is not limited to some sets. */
+function offerOf(asked: string, caller: string | undefined): Offer {
   try {
-    return listTools(null, parseToolSets(asked), caller === 'L');
+    const reviews = caller === 'L';
+    return { tools: listTools(null, parseToolSets(asked), reviews), prompts: listPrompts(reviews) };
   } catch (error) {
     throw new ConfigError(`--${(error as Error).message}`);
   }

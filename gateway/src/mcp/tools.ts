@@ -1,5 +1,5 @@
 // The tools of MCP, derived from the operations, and the sets by which they are listed.
-import type { Tool } from '@modelcontextprotocol/sdk/types.js';
+import type { Tool } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { operations } from '../operations/index.ts';
 import { builtInKinds } from '../operations/kind-fields.ts';
@@ -74,7 +74,7 @@ function saidOnce(listed: readonly Tool[]): Tool[] {
     );
   return listed.map((tool) => {
     const properties = shorter((tool.inputSchema.properties ?? {}) as Record<string, Schema>);
-    return { ...tool, inputSchema: { ...tool.inputSchema, properties } };
+    return { ...tool, inputSchema: { ...tool.inputSchema, properties } as Tool['inputSchema'] };
   });
 }
 

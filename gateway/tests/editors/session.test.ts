@@ -9,7 +9,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { withoutRecalled } from '../../src/archive/recalled-block.ts';
-import { blockOf, tokensOf } from '../../src/commands/hook/block.ts';
+import { blockOf, tokensOf } from '../../src/recall/block.ts';
 import { runCommand } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 

@@ -98,8 +98,8 @@ describe('the page of review_queue', () => {
     expect(contents).toMatchObject([{ uri: REVIEW_WIDGET, mimeType: 'text/html;profile=mcp-app', text: reviewWidget }]);
     await expect(client.readResource({ uri: 'file:///etc/passwd' })).rejects.toThrow(/there is no such resource/);
     const ofAgent = await gateway.mcp('C', 'all');
-    expect(ofAgent.getServerCapabilities()).not.toHaveProperty('resources');
-    await expect(ofAgent.listResources()).rejects.toThrow();
+    expect((await ofAgent.listResources()).resources).toStrictEqual([]);
+    await expect(ofAgent.readResource({ uri: REVIEW_WIDGET })).rejects.toThrow(/there is no such resource/);
   });
 
   it('is small, and loads and contacts nothing', () => {

@@ -2,13 +2,9 @@
 // called with every prompt has to start within a few hundredths of a second.
 import { Agent, type IncomingMessage, request } from 'node:http';
 import type { Holder } from '../../home/lock.ts';
+import type { Call } from '../../recall/recall.ts';
 
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
-
-export interface Call {
-  tool: string;
-  arguments: Record<string, unknown>;
-}
 
 export class CallRefused extends Error {}
 

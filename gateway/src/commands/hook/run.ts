@@ -12,14 +12,13 @@ import { makeHome, openLog } from '../../home/folder.ts';
 import { type Holder, readHolder } from '../../home/lock.ts';
 import { HomeProblem } from '../../home/problem.ts';
 import { inferWorkingCopy } from '../../mcp/working-copy.ts';
-import { answers, type Caller, CallRefused } from './calls.ts';
+import { BUDGET, type CallTools, recallForPrompt, recallForStart } from '../../recall/recall.ts';
+import { answers, CallRefused, callTools } from './calls.ts';
 import { givenTo } from './given.ts';
 import { type HookInput, type HookOptions, readInput, UnreadableInput } from './input.ts';
-import { recallForPrompt, recallForStart } from './recall.ts';
 
 /** From the start of the process. Nobody waits for a prompt to be sent; a session may have to wait for the server to start. */
 const WITHIN_MS: Record<HookRole, number> = { start: 8_000, prompt: 300, archive: 5_000 };
-const BUDGET: Record<HookRole, number> = { start: 1_200, prompt: 400, archive: 0 };
 const LOG_LIMIT_BYTES = 1024 * 1024;
 
 const text = { type: 'string' } as const;
@@ -85,9 +84,9 @@ const RUN: Record<HookRole, (hook: Hook) => Promise<Outcome>> = {
     const before = input.source === 'resume' ? given.read() : new Set<string>();
     const holder = await serverOf(hook, true);
     if (!holder) return 'no server runs';
-    const { caller, isInProject } = await callerOf(hook, holder);
+    const { call, isInProject } = await callerOf(hook, holder);
     const budget = Number(hook.options.tokens) || BUDGET.start;
-    const block = await recallForStart(caller, { budget, given: before, isInProject, now: Date.now() });
+    const block = await recallForStart(call, { budget, given: before, isInProject, now: Date.now() });
     given.write([...before, ...(block?.ids ?? [])]);
     given.tidy(Date.now());
     return block ? told(hook, block) : 'nothing to recall';
@@ -102,9 +101,9 @@ const RUN: Record<HookRole, (hook: Hook) => Promise<Outcome>> = {
     if (!holder) return 'no server runs';
     const given = givenTo(home, editor.name, input.sessionId);
     const before = given.read();
-    const { caller, isInProject } = await callerOf(hook, holder);
+    const { call, isInProject } = await callerOf(hook, holder);
     const budget = Number(hook.options.tokens) || BUDGET.prompt;
-    const block = await recallForPrompt(caller, prompt, { budget, given: before, isInProject });
+    const block = await recallForPrompt(call, prompt, { budget, given: before, isInProject });
     if (!block) return 'nothing relevant';
     given.write([...before, ...block.ids]);
     return told(hook, block);
@@ -133,7 +132,7 @@ async function serverOf({ home, env }: Hook, starts: boolean): Promise<Holder | 
 async function callerOf(
   { editor, env, home, input, options }: Hook,
   { url }: Holder,
-): Promise<{ caller: Caller; isInProject: boolean }> {
+): Promise<{ call: CallTools; isInProject: boolean }> {
   const named = namedPlace(env);
   const place = inferWorkingCopy({ ...named, project: options.project ?? named.project }, input.folder, env);
   const headers = Object.fromEntries(
@@ -142,7 +141,8 @@ async function callerOf(
     ),
   );
   const key = keyOfEditor(home, editor.name) ?? (await keyOfC(env, home));
-  return { caller: { url, key, headers }, isInProject: place.project !== null };
+  const caller = { url, key, headers };
+  return { call: (calls) => callTools(caller, calls), isInProject: place.project !== null };
 }
 
 /** Where no key was made for the editor, it acts as C. */

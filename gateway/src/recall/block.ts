@@ -1,7 +1,7 @@
-// The block that a hook hands to an editor: recalled texts within a budget of tokens, marked as data. Whoever may save a memory may write
+// The block that a hook or MCP hands to an editor: recalled texts within a budget of tokens, marked as data. Whoever may save a memory may write
 // anything into it, so a text stands in quotes, in one line, and can write neither a tag nor a fence nor the end of the block.
-import { BLOCK_BEGINS, BLOCK_ENDS } from '../../archive/recalled-block.ts';
-import { recalled } from '../../operations/recalled.ts';
+import { BLOCK_BEGINS, BLOCK_ENDS } from '../archive/recalled-block.ts';
+import { recalled } from '../operations/recalled.ts';
 
 export interface Recollection {
   id: string;

@@ -1,7 +1,21 @@
-// What a session is told: at its start the rules, decisions, open todos, lessons and the last session of its project, and with a prompt
+// What a session is told, by hooks and by the prompts and resources of MCP: at its start the rules, decisions, open todos, lessons and the last session of its project, and with a prompt
 // what the prompt is about.
 import { blockOf, MOST_OF_A_TEXT, type Recollection, type Section } from './block.ts';
-import { type Call, type Caller, callTools } from './calls.ts';
+
+/** A call of an operation. */
+export interface Call {
+  tool: string;
+  arguments: Record<string, unknown>;
+}
+
+/** Makes calls and returns their structured answers, in the order of the calls; null for one that was refused. */
+export type CallTools = (calls: readonly Call[]) => Promise<(Record<string, unknown> | null)[]>;
+
+/** The budgets of an answer, in tokens. */
+export const BUDGET = { start: 1_200, prompt: 400 } as const;
+
+/** How many calls a recall makes at most. */
+export const CALLS = { start: 5, prompt: 1 } as const;
 
 const MOST_OF_A_KIND = 20;
 const MOST_LESSONS = 10;
@@ -39,28 +53,38 @@ function byWorth(rows: Row[], now: number): Row[] {
   return [...rows].sort((a, b) => worth(b) - worth(a));
 }
 
-const ofKinds = (kinds: string[], where: Row, scopes: Row): Call => ({
+const ofKinds = (kinds: string[], where: Row, place: Row): Call => ({
   tool: 'search_memory',
-  arguments: { kinds, k: MOST_OF_A_KIND, ...(Object.keys(where).length > 0 && { where }), ...scopes },
+  arguments: { kinds, k: MOST_OF_A_KIND, ...(Object.keys(where).length > 0 && { where }), ...place },
 });
 
-/** What a session of this project needs to know, within a budget. Outside of any project, only what is for everyone. */
+export interface Recalling {
+  budget: number;
+  /** The ids of what the session was told before. */
+  given: ReadonlySet<string>;
+  /** Outside of any project only what is for everyone is recalled. */
+  isInProject: boolean;
+  /** The project, where the working copy of the caller does not say it. */
+  project?: string;
+}
+
+/** Where it looks. */
+const placeOf = ({ isInProject, project }: Recalling): Row =>
+  isInProject ? { ...(project !== undefined && { project_id: project }) } : { scopes: ['global'] };
+
+/** What a session of this project needs to know, within a budget. */
 export async function recallForStart(
-  caller: Caller,
-  {
-    budget,
-    given,
-    isInProject,
-    now,
-  }: { budget: number; given: ReadonlySet<string>; isInProject: boolean; now: number },
+  callTools: CallTools,
+  { now, ...recalling }: Recalling & { now: number },
 ): Promise<{ text: string; ids: string[] } | null> {
-  const scopes = isInProject ? {} : { scopes: ['global'] };
-  const [rules, decisions, todos, lessons, sessions] = await callTools(caller, [
-    ofKinds(['rule', 'preference'], {}, scopes),
-    ofKinds(['decision'], { status: 'accepted' }, scopes),
-    ofKinds(['todo'], { status: ['open', 'in_progress', 'blocked'] }, scopes),
-    { tool: 'recall_lessons', arguments: { k: MOST_LESSONS, ...scopes } },
-    ...(isInProject ? [{ tool: 'query_cascade_memories', arguments: { limit: 1 } }] : []),
+  const { budget, given, isInProject } = recalling;
+  const place = placeOf(recalling);
+  const [rules, decisions, todos, lessons, sessions] = await callTools([
+    ofKinds(['rule', 'preference'], {}, place),
+    ofKinds(['decision'], { status: 'accepted' }, place),
+    ofKinds(['todo'], { status: ['open', 'in_progress', 'blocked'] }, place),
+    { tool: 'recall_lessons', arguments: { k: MOST_LESSONS, ...place } },
+    ...(isInProject ? [{ tool: 'query_cascade_memories', arguments: { limit: 1, ...place } }] : []),
   ]);
   const hitsOf = (answer: Row | null | undefined): Recollection[] =>
     byWorth(rowsOf(answer, 'hits'), now).flatMap((hit) =>
@@ -88,13 +112,13 @@ export async function recallForStart(
 
 /** What a prompt is about, as far as it is relevant by itself and not given yet. */
 export async function recallForPrompt(
-  caller: Caller,
+  callTools: CallTools,
   prompt: string,
-  { budget, given, isInProject }: { budget: number; given: ReadonlySet<string>; isInProject: boolean },
+  recalling: Recalling,
 ): Promise<{ text: string; ids: string[] } | null> {
   const query = [...prompt].slice(0, MOST_OF_A_PROMPT).join('');
-  const [found] = await callTools(caller, [
-    { tool: 'search_memory', arguments: { query, k: MOST_HITS, ...(isInProject ? {} : { scopes: ['global'] }) } },
+  const [found] = await callTools([
+    { tool: 'search_memory', arguments: { query, k: MOST_HITS, ...placeOf(recalling) } },
   ]);
   const floor = (found?.searched as Row | undefined)?.min_relevance;
   const isRelevant = ({ relevance }: Row) =>
@@ -102,6 +126,7 @@ export async function recallForPrompt(
   const items = rowsOf(found, 'hits')
     .filter(isRelevant)
     .flatMap((hit) => recollectionOf(hit, hit.packet_id, bestPartOf(hit), hit.timestamp));
+  const { budget, given } = recalling;
   return blockOf(withoutGiven([{ title: 'About this prompt', items }], given), budget);
 }
 
