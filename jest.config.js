@@ -13,6 +13,7 @@ export default {
   roots: [
     '<rootDir>/db/tests',
     '<rootDir>/gateway/tests',
+    '<rootDir>/clients/python/tests',
     '<rootDir>/console/tests',
     '<rootDir>/tools',
     '<rootDir>/tests',
