@@ -13,8 +13,8 @@ export default {
   roots: [
     '<rootDir>/db/tests',
     '<rootDir>/gateway/tests',
-    '<rootDir>/clients/python/tests',
     '<rootDir>/console/tests',
+    '<rootDir>/clients',
     '<rootDir>/tools',
     '<rootDir>/tests',
   ],

@@ -20,7 +20,8 @@ class L9Memory(Reads, Writes):
 
     ``url``: the address of the server. It may have a path, where a proxy serves l9-memory below one.
     ``key`` or ``token``: an API key, or a JWT; a function is called for each request, so that it can renew the token.
-    ``project``, ``branch``: of all calls that name none. An empty text in a call leaves them out of that call.
+    ``project``, ``branch``: of all calls that name none. ``"*"`` reads all of them, and an
+    empty text leaves them out of a call.
     ``timeout``: seconds that a call may take, with all its attempts; each call can have its own.
     ``max_retries``: how often a call is tried again that the server could not run: with 429 and 503 after the time of
     ``Retry-After``. A write that may have been run is sent again only with an idempotency key, which saves get by themselves.

@@ -12,11 +12,11 @@ class L9MemoryError(Exception):
     ``code`` is one of docs/reference/errors.md (``SCOPE_DENIED``, ``INVALID_INPUT``, ``RATE_LIMITED`` …), or of the client itself:
 
     - ``UNREACHABLE``: no connection, or it broke before the whole answer was there;
-    - ``TIMED_OUT``: no answer within the time limit;
+    - ``TIMEOUT``: no answer within the time limit;
     - ``UNEXPECTED_ANSWER``: something answers that is not l9-memory, such as a proxy, or the answer is not what the schema says;
     - ``NOT_STARTED``: :meth:`L9Memory.embedded` could not start the server.
 
-    After ``UNREACHABLE`` and ``TIMED_OUT`` a write may have been done or not.
+    After ``UNREACHABLE`` and ``TIMEOUT`` a write may have been done or not.
     """
 
     def __init__(
@@ -42,12 +42,29 @@ class L9MemoryError(Exception):
         self.status = status
         #: Seconds after which the call may succeed; None if the server did not say.
         self.retry_after = retry_after
-        #: What GraphQL says beside that: ``current`` of a VERSION_CONFLICT, ``findings`` of a SECRET_FOUND.
+        #: All that GraphQL says beside the message.
         self.details: Mapping[str, Any] = details or {}
         #: All errors of the answer. This one is the first.
         self.errors = errors
         #: The part of the answer that succeeded.
         self.data = data
+
+    @property
+    def hint(self) -> str | None:
+        """What to do, where the server knows more than the message says."""
+        return _text(self.details.get("hint"))
+
+    @property
+    def current(self) -> Mapping[str, Any] | None:
+        """Of VERSION_CONFLICT: ``packet_id``, ``updated_at`` and ``content`` of what is there, if the caller may read it."""
+        found = self.details.get("current")
+        return found if isinstance(found, dict) else None
+
+    @property
+    def findings(self) -> Sequence[Mapping[str, Any]]:
+        """Of SECRET_FOUND: ``path``, ``line``, ``column`` and ``pattern`` of what looks like a secret, never the text."""
+        found = self.details.get("findings")
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"

@@ -46,7 +46,7 @@ class Reads(Calls):
     ) -> SearchResult:
         """Finds memories by words and by meaning (``mode``: hybrid, lexical, semantic or graph), the best first.
 
-        With ``packet_id``: those similar to that one. Without it and without a query: the newest.
+        With ``packet_id``: those similar to that one. Without either, but with a filter such as ``tags``: the newest.
         """
         given = variables_of(
             **{"query": query, "k": k, "mode": mode, "scopes": texts("scopes", scopes), "kinds": texts("kinds", kinds)},
@@ -109,7 +109,7 @@ class Reads(Calls):
             raise invalid("page_size", "must be 1 to 1000")
         project = self._project if project is None else project
         span = variables_of(greater_than_or_equal_to=since, less_than=until)
-        equal = {"kind": kind, "scope": scope, "project_id": project or None, "thread_id": thread_id}
+        equal = {"kind": kind, "scope": scope, "project_id": None if project in ("", "*") else project, "thread_id": thread_id}
         matches: dict[str, Any] = {camel(name): {"equalTo": value} for name, value in equal.items() if value is not None}
         if span:
             matches["timestamp"] = span

@@ -72,7 +72,7 @@ class Transport:
         try:
             answer = self._connections.request("POST", "/graphql", body, headers, deadline)
         except TimeoutError:
-            raise L9MemoryError(f"{self.url} did not answer within the time limit", code="TIMED_OUT") from None
+            raise L9MemoryError(f"{self.url} did not answer within the time limit", code="TIMEOUT") from None
         except NotSent as reason:
             error = L9MemoryError(f"{self.url} can't be reached: {reason}", code="UNREACHABLE")
             raise _Again(error, may_have_run=False) from None

@@ -54,10 +54,10 @@ describeWithPython('the client for Python', () => {
   describe('the suite of unittest', () => {
     const gateway = useTestGateway();
     const env = async () => ({
-      L9_MEMORY_URL: gateway.instance.url,
-      L9_MEMORY_KEY: gateway.apiKey('C'),
-      L9_MEMORY_KEY_OF_L: gateway.apiKey('L'),
-      L9_MEMORY_TOKEN: await gateway.token({ caller: 'C' }),
+      L9_URL: gateway.instance.url,
+      L9_KEY: gateway.apiKey('C'),
+      L9_KEY_OF_L: gateway.apiKey('L'),
+      L9_TOKEN: await gateway.token({ caller: 'C' }),
     });
     const passes = async (module: string, extra: NodeJS.ProcessEnv = {}) =>
       runPython(['-m', 'unittest', `tests.${module}`], { ...(await env()), ...extra });

@@ -13,7 +13,7 @@ CLIENT = Path(__file__).resolve().parent.parent
 PAGES = [CLIENT / "README.md", CLIENT.parent.parent / "docs" / "how-to" / "use-in-an-application.md"]
 
 
-@unittest.skipUnless(os.environ.get("L9_MEMORY_URL"), "L9_MEMORY_URL names no gateway")
+@unittest.skipUnless(os.environ.get("L9_URL"), "L9_URL names no gateway")
 class Examples(unittest.TestCase):
     def test_run_and_print_what_the_page_says(self) -> None:
         for page in PAGES:

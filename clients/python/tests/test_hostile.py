@@ -61,7 +61,7 @@ class Answers(unittest.TestCase):
         current = {"packet_id": "p", "updated_at": "2026-01-01T00:00:00Z", "content": "there"}
         error = self.error_of(refused("VERSION_CONFLICT", sqlstate="L9VER", field="expectedVersion", current=current))
         self.assertEqual(
-            (error.code, error.sqlstate, error.field, error.message, error.details["current"]),
+            (error.code, error.sqlstate, error.field, error.message, error.current),
             ("VERSION_CONFLICT", "L9VER", "expectedVersion", "refused with VERSION_CONFLICT", current),
         )
 
@@ -86,7 +86,7 @@ class Answers(unittest.TestCase):
 
         try:
             for first in (b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n"):
-                self.assertEqual(self.error_of(drip(first), timeout=0.3).code, "TIMED_OUT")
+                self.assertEqual(self.error_of(drip(first), timeout=0.3).code, "TIMEOUT")
         finally:
             ended.set()
 

@@ -7,20 +7,21 @@ import threading
 import unittest
 import uuid
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from l9_memory import L9Memory, L9MemoryError
 
-URL = os.environ.get("L9_MEMORY_URL", "")
+URL = os.environ.get("L9_URL", "")
 
 
-@unittest.skipUnless(URL, "L9_MEMORY_URL names no gateway")
+@unittest.skipUnless(URL, "L9_URL names no gateway")
 class Server(unittest.TestCase):
     memory: L9Memory
     project = f"py-{uuid.uuid4()}"
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.memory = L9Memory(URL, key=os.environ["L9_MEMORY_KEY"], project=cls.project)
+        cls.memory = L9Memory(URL, key=os.environ["L9_KEY"], project=cls.project)
         cls.addClassCleanup(cls.memory.close)
 
     def code_of(self, error: L9MemoryError) -> tuple[str, str | None, str | None]:
@@ -59,7 +60,7 @@ class Server(unittest.TestCase):
         with self.assertRaises(L9MemoryError) as caught:
             memory.update(packet_id, content="It moved to Bonn.", expected_version=version)
         self.assertEqual(self.code_of(caught.exception)[:2], ("VERSION_CONFLICT", "L9VER"))
-        self.assertEqual(caught.exception.details["current"]["content"], "It moved to Berlin.")
+        self.assertEqual((caught.exception.current or {})["content"], "It moved to Berlin.")
         memory.delete(packet_id, expected_version=changed.memory.updated_at)
         for call in (memory.get, memory.delete):
             with self.assertRaises(L9MemoryError) as caught:
@@ -128,18 +129,19 @@ class Server(unittest.TestCase):
         with self.assertRaises(L9MemoryError) as caught:
             self.memory.save("The password is AKIAIOSFODNN7EXAMPLX, key wJalrXUtnFEMI/K7MDENG/bPxRfiCYKLMNOPQRST")
         self.assertEqual(caught.exception.code, "SECRET_FOUND")
-        self.assertTrue(caught.exception.details["findings"])
+        self.assertEqual([one["path"] for one in caught.exception.findings][:1], ["content"])
         with self.assertRaises(L9MemoryError) as caught:
             self.memory.graphql("{ nonsense }")
         self.assertEqual(caught.exception.code, "INVALID_INPUT")
-        for secret in ({"key": "l9_wrong_key_0123456789abcdef"}, {"token": "eyJhbGciOiJub25lIn0.e30."}):
+        strangers: list[dict[str, Any]] = [{"key": "l9_wrong_key_0123456789abcdef"}, {"token": "eyJhbGciOiJub25lIn0.e30."}]
+        for secret in strangers:
             with L9Memory(URL, **secret) as stranger, self.assertRaises(L9MemoryError) as caught:
                 stranger.search("anything")
             self.assertEqual(self.code_of(caught.exception)[:2], ("UNAUTHENTICATED", "L9AUT"))
             self.assertEqual(caught.exception.status, 401)
 
     def test_knows_nothing_of_what_the_caller_may_not_read(self) -> None:
-        with L9Memory(URL, key=os.environ["L9_MEMORY_KEY_OF_L"], project=self.project) as admin:
+        with L9Memory(URL, key=os.environ["L9_KEY_OF_L"], project=self.project) as admin:
             hidden = admin.save("The zebra protocol begins at dawn.", scope="l-private").memory
         assert hidden is not None
         self.assertEqual(list(self.memory.search("when does the zebra protocol begin?", scopes=["l-private"])), [])
@@ -169,7 +171,7 @@ class Server(unittest.TestCase):
 
         def token() -> str:
             asked.append(1)
-            return os.environ["L9_MEMORY_TOKEN"]
+            return os.environ["L9_TOKEN"]
 
         with L9Memory(URL, token=token, project=self.project) as memory:
             statuses: list[str] = []
