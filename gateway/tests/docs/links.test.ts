@@ -17,6 +17,7 @@ const pages = find(
   'db/**/*.md',
   'bench/**/*.md',
   'gateway/**/*.md',
+  'clients/**/*.md',
   'tools/**/*.md',
 );
 
