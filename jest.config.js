@@ -14,6 +14,7 @@ export default {
     '<rootDir>/db/tests',
     '<rootDir>/gateway/tests',
     '<rootDir>/console/tests',
+    '<rootDir>/clients',
     '<rootDir>/tools',
     '<rootDir>/tests',
   ],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 
 const root = join(import.meta.dirname, '..');
-const files = globSync('{db/tests,gateway/tests,tests,interop,tools}/**/*.test.ts', {
+const files = globSync('{clients,db/tests,gateway/tests,tests,interop,tools}/**/*.test.ts', {
   cwd: root,
   exclude: ['**/node_modules/**'],
 })
