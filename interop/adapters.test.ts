@@ -6,7 +6,7 @@ import { memoryTool, memoryToolHandlers } from '@l9-memory/client/anthropic';
 import { L9Store } from '@l9-memory/client/langgraph';
 import { L9Session } from '@l9-memory/client/openai-agents';
 import { FakeListChatModel } from '@langchain/core/utils/testing';
-import { Annotation, END, InMemoryStore, type LangGraphRunnableConfig, START, StateGraph } from '@langchain/langgraph';
+import { Annotation, type BaseStore, END, InMemoryStore, type LangGraphRunnableConfig, START, StateGraph } from '@langchain/langgraph';
 import {
   Agent,
   type AgentInputItem,
@@ -18,6 +18,7 @@ import {
 } from '@openai/agents';
 import { generateText, isStepCount } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
+import { collect } from '../clients/typescript/tests/collect.ts';
 import { describeOnEmbedded } from '../db/tests/support/on-engine.ts';
 import { useServer } from './server.ts';
 
@@ -46,7 +47,7 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
           return next
             ? {
                 content: [
-                  { type: 'tool-call', toolCallId: next[0], toolName: next[0], input: JSON.stringify(next[1]) },
+                  { type: 'tool-call', toolCallId: `call-${left.length}`, toolName: next[0], input: JSON.stringify(next[1]) },
                 ],
                 finishReason: { unified: 'tool-calls', raw: undefined },
                 usage,
@@ -86,7 +87,7 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
       () => ['delete_memory', { packet_id: id }],
       () => ['delete_memory', { packet_id: id }],
     ]);
-    expect(JSON.stringify(removal.steps[1]!.content)).toMatch(/does not exist, or is not yours/);
+    expect(removal.last).toMatch(/does not exist, or is not yours/);
   });
 
   it('keeps the session of an agent of the OpenAI Agents SDK', async () => {
@@ -142,7 +143,7 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
     expect(await again.popItem()).toStrictEqual(same);
     expect(await again.getItems()).toStrictEqual([...items, same]);
     await expect(
-      again.addItems([same, { role: 'user', content: `my password is ${'hunter2'.repeat(3)}X!` }]),
+      again.addItems([same, { role: 'user', content: 'The token is ghp_16C7e42F292c6912E7710c838347Ae178B4a.' }]),
     ).rejects.toMatchObject({ code: 'SECRET_FOUND' });
     expect(await again.getItems()).toHaveLength(7);
     await new L9Session(memory).addItems([same]);
@@ -150,7 +151,7 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
     expect(await session.getItems()).toStrictEqual([]);
     expect(await again.popItem()).toBeUndefined();
     const left = memory.list({ filter: { kind: { equalTo: 'message' } } });
-    expect(await Array.fromAsync(left), 'those of another session').toHaveLength(1);
+    expect(await collect(left), 'those of another session').toHaveLength(1);
   });
 
   it('is a store of LangGraph, which nodes of a graph remember in across threads', async () => {
@@ -177,22 +178,27 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
 
   it('answers as the own store of LangGraph does, operation by operation', async () => {
     // LangGraph ships tests for checkpointers alone, so its store in memory says what is right.
-    const stores = [new InMemoryStore(), new L9Store(memoryOf('langgraph-reference'))] as const;
-    const plain = (answer: unknown) =>
-      JSON.parse(
-        JSON.stringify(answer, (name, value) => (/^(createdAt|updatedAt|score)$/.test(name) ? undefined : value)),
-      );
-    const bothAnswer = async (ask: (store: InMemoryStore | L9Store) => Promise<unknown>) => {
-      const [expected, answer] = [await ask(stores[0]), await ask(stores[1])];
-      expect(plain(answer ?? null)).toStrictEqual(plain(expected ?? null));
-      return plain(answer ?? null);
+    const stores: [BaseStore, BaseStore] = [new InMemoryStore(), new L9Store(memoryOf('langgraph-reference'))];
+    // Times and scores differ, and no order of items is promised.
+    const plain = (answer: unknown) => {
+      const differs = /^(createdAt|updatedAt|score)$/;
+      const text = JSON.stringify(answer ?? null, (name, value) => (differs.test(name) ? undefined : value));
+      const copy = JSON.parse(text);
+      const isItems = Array.isArray(copy) && copy.every((item) => item && !Array.isArray(item) && 'key' in item);
+      return isItems ? copy.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : copy;
     };
-    const docs = { color: 'red', size: 3, nested: { deep: [1, 'two', null] }, text: '' };
+    const bothAnswer = async (ask: (store: BaseStore) => Promise<unknown>) => {
+      const [expected, answer] = [await ask(stores[0]), await ask(stores[1])];
+      expect(plain(answer)).toStrictEqual(plain(expected));
+      return plain(answer);
+    };
+    const docs = { color: 'red', size: 3, nested: { deep: [1, 'two', null] }, text: '', json: '{"a": [1]}', list: [] };
     await bothAnswer((store) => store.put(['acme'], 'a', { ...docs }));
     await bothAnswer((store) => store.put(['acme', 'docs'], 'a', { ...docs, size: 5 }));
     await bothAnswer((store) => store.put(['acme-corp'], 'a', { ...docs }));
     await bothAnswer((store) => store.put(['acme', 'Docs'], 'A', { ...docs, color: 'Red' }));
     await bothAnswer((store) => store.put(['acme', 'a/b'], '100% #1', { color: 'blue', size: 10 }));
+    await bothAnswer((store) => store.put(['acme', '7'], '42', { color: '42', size: 12 }));
     await bothAnswer((store) => store.put(['acme', 'a', 'b'], '100% #1', { color: 'blue', size: 11 }, false));
     for (const [namespace, key] of [
       [['acme'], 'a'],
@@ -202,7 +208,7 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
       [['nobody'], 'a'],
     ] as const)
       await bothAnswer((store) => store.get([...namespace], key));
-    expect(await bothAnswer((store) => store.search(['acme']))).toHaveLength(5);
+    expect(await bothAnswer((store) => store.search(['acme']))).toHaveLength(6);
     expect(await bothAnswer((store) => store.search(['acm']))).toStrictEqual([]);
     await bothAnswer((store) => store.search(['acme', 'docs']));
     await bothAnswer((store) => store.search(['acme'], { limit: 2, offset: 1 }));
@@ -229,7 +235,6 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
     await bothAnswer((store) =>
       store.batch([
         { namespace: ['acme'], key: 'a', value: { color: 'first' } },
-        { namespace: ['acme'], key: 'a' },
         { namespace: ['acme'], key: 'a', value: { color: 'last' } },
         { namespace: ['acme'], key: 'new', value: { color: 'new' } },
         { namespacePrefix: ['acme'], filter: { color: 'last' } },
@@ -295,14 +300,14 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
       expect.stringMatching(/:\n {5}1\t# Drinks\n {5}2\tAnn likes \$& green tea\.$/),
       expect.stringContaining('already exists'),
       'Successfully renamed /memories/notes to /memories/kitchen',
-      expect.stringMatching(/:\n48B\t\/memories\n48B\t\/memories\/kitchen\/\n48B\t\/memories\/kitchen\/tea\.md$/),
+      expect.stringMatching(/:\n47B\t\/memories\n47B\t\/memories\/kitchen\/\n47B\t\/memories\/kitchen\/tea\.md$/),
       expect.stringContaining('Path must start with /memories'),
     ]);
     expect(answers.map(({ is_error }) => is_error === true)).toStrictEqual(
       calls.map(({ command, path = '' }, place) => path.includes('..') || (command === 'create' && place > 1)),
     );
 
-    const [file] = await Array.fromAsync(memory.list({ filter: { kind: { equalTo: 'document' } } }));
+    const [file] = await collect(memory.list({ filter: { kind: { equalTo: 'document' } } }));
     expect(file).toMatchObject({ title: 'tea.md', envelope: { source_url: '/memories/kitchen/tea.md' } });
     expect((await memory.search('green tea')).hits[0]).toMatchObject({ packetId: file!.packetId });
     const files = memoryToolHandlers(memory);

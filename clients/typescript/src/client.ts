@@ -6,21 +6,21 @@ import { type CallOptions, createTransport, type Send } from './transport.ts';
 
 export interface L9MemoryOptions {
   /** Where the server is. Default: http://127.0.0.1:9001. */
-  url?: string;
+  url?: string | undefined;
   /** An API key, for programs that act as one caller. */
   key?: string | undefined;
   /** A token (JWT), or a function that gives a valid one for each request, for backends that act for their users. */
   token?: string | (() => string | Promise<string>) | undefined;
   /** The project that calls work in if they name none: what is saved belongs to it, and reads are narrowed to it and to what has no project. */
-  projectId?: string;
+  projectId?: string | undefined;
   /** The branch that calls work in if they name none. */
-  branch?: string;
+  branch?: string | undefined;
   /** How often a call is tried again that was refused with HTTP 429 or 503. Default: 4. */
-  retries?: number;
+  retries?: number | undefined;
   /** How long one request may take, in milliseconds. Default: 60,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Another fetch, such as one that goes through a proxy. */
-  fetch?: typeof globalThis.fetch;
+  fetch?: typeof globalThis.fetch | undefined;
 }
 
 /** One of many memories to save: a text, or the fields of its kind. */
@@ -111,7 +111,7 @@ export class L9Memory {
     }));
     const result: SaveManyResult = { stored: [], errors: [] };
     let done = 0;
-    for (const batch of allOrNothing ? [all] : batchesOf(all)) {
+    for (const batch of allOrNothing && all.length > 0 ? [all] : batchesOf(all)) {
       const input: requests.MemoryStoreInput = { items: batch, allOrNothing };
       const { memoryStore } = await this.#ask<requests.MemoryStoreAnswer>(requests.MemoryStore, { input }, options);
       const placed = <Row extends { index: number }>(row: Row) => ({ ...row, index: row.index + done });

@@ -3,6 +3,7 @@ import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { cheapEmbedder } from '../../../gateway/tests/access/attacker.ts';
 import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
 import { L9Memory, type L9MemoryError, type L9MemoryOptions, type Memory } from '../src/index.ts';
+import { collect } from './collect.ts';
 
 const ABSENT = '0198aaaa-0000-7000-8000-000000000000';
 
@@ -88,11 +89,11 @@ describeOnEmbedded('the TypeScript client', () => {
     expect(shelves.map(({ content }) => content)).toStrictEqual(
       [0, 1, 2, 3, 4].map((number) => `Shelf ${number} is full.`),
     );
-    const [first] = await Array.fromAsync(take(list.pages(), 1));
+    const [first] = await collect(list.pages(), 1);
     expect(first!.items).toHaveLength(2);
-    const rest = await Array.fromAsync(memory.list({ pageSize: 4, after: first!.next! }).pages());
+    const rest = await collect(memory.list({ pageSize: 4, after: first!.next! }).pages());
     expect(rest.map(({ next }) => next === null)).toStrictEqual([false, true]);
-    const [newest] = await Array.fromAsync(take(memory.list({ orderBy: ['CREATED_AT_DESC'], pageSize: 1 }), 1));
+    const [newest] = await collect(memory.list({ orderBy: ['CREATED_AT_DESC'], pageSize: 1 }), 1);
     expect(newest!.content).toContain('Sweep the floor');
   });
 
@@ -101,7 +102,7 @@ describeOnEmbedded('the TypeScript client', () => {
     await memory.save({ content: 'All shops close on Sundays.', scope: 'global' });
     const contents = async (options: object) =>
       (
-        await Array.fromAsync(memory.list({ orderBy: ['CREATED_AT_DESC'], pageSize: 2, ...options }).pages())
+        await collect(memory.list({ orderBy: ['CREATED_AT_DESC'], pageSize: 2, ...options }).pages())
       )[0]!.items.map(({ content }) => content);
     expect((await contents({}))[0]).toBe('All shops close on Sundays.');
     expect(await contents({})).not.toContain('The oven is hot.');
@@ -141,7 +142,7 @@ describeOnEmbedded('the TypeScript client', () => {
     const { hits, nearest, searched } = await memory.search(search);
     expect([hits, nearest, searched.scopes]).toStrictEqual([[], [], ['developer', 'global']]);
     expect(JSON.stringify(await memory.find('vault code'))).not.toContain('vault code changes');
-    expect(await Array.fromAsync(memory.list({ filter: { packetId: { equalTo: hidden.packetId } } }))).toStrictEqual(
+    expect(await collect(memory.list({ filter: { packetId: { equalTo: hidden.packetId } } }))).toStrictEqual(
       [],
     );
     for (const call of [
@@ -160,12 +161,3 @@ describeOnEmbedded('the TypeScript client', () => {
     expect((await refused(memory.save(private_))).code).toBe('SCOPE_DENIED');
   });
 });
-
-async function* take<Item>(items: AsyncIterable<Item>, count: number): AsyncGenerator<Item> {
-  let taken = 0;
-  for await (const item of items) {
-    yield item;
-    taken += 1;
-    if (taken === count) return;
-  }
-}

@@ -23,12 +23,15 @@ export const matches = (value: Record<string, unknown>, filter: Filter): boolean
     return Object.entries(condition).every(([name, given]) => OPERATORS[name]!(value[field], given));
   });
 
+/** A text that the server compares as it is: a longer one is left to `matches`. */
+const isPlain = (text: string) => text.trim() !== '' && text.length <= 200;
+
 /** The part of a filter that the server can look at, too: equality of plain fields. It leaves out only what the whole filter leaves out. */
 export function whereOf(filter: Filter): Record<string, unknown> {
   const where: Record<string, unknown> = {};
   for (const [field, condition] of Object.entries(filter ?? {})) {
     const given = isObject(condition) && Object.keys(condition).join() === '$eq' ? condition.$eq : condition;
-    if (/^\w+$/.test(field) && (typeof given === 'string' || typeof given === 'boolean'))
+    if (/^\w+$/.test(field) && (typeof given === 'boolean' || (typeof given === 'string' && isPlain(given))))
       where[`value.${field}`] = given;
   }
   return where;

@@ -153,7 +153,8 @@ export class L9Store extends BaseStore {
       const cut = namespace.slice(0, maxDepth);
       found.set(pathOf(cut), cut);
     }
-    const sorted = [...found].sort(([a], [b]) => a.localeCompare(b)).map(([, namespace]) => namespace);
+    const order = (namespace: string[]) => namespace.join(':');
+    const sorted = [...found.values()].sort((a, b) => order(a).localeCompare(order(b)));
     return sorted.slice(offset, offset + limit);
   }
 }
