@@ -26,12 +26,13 @@ const { cacheFolder } = createRequire(import.meta.url)('./with-node.cjs') as {
 };
 
 const MEGABYTE = 1_000_000;
-const LIMITS = { packed: 40 * MEGABYTE, installed: 160 * MEGABYTE, backup: 100 * MEGABYTE };
+const LIMITS = { packed: 40 * MEGABYTE, installed: 160 * MEGABYTE, backup: 100 * MEGABYTE, client: MEGABYTE / 10 };
 const READY_WITHIN_MS = 120_000;
 // Packages of Node itself, as scripts/with-node.cjs fetches them.
 const NODES = ['22.23.2', process.versions.node];
 
 const root = join(import.meta.dirname, '..');
+const client = join(root, 'clients', 'typescript');
 const scratch = mkdtempSync(join(tmpdir(), 'l9-package-'));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
 let passed = 0;
@@ -203,6 +204,26 @@ async function use(folder: string, node: string, installedIn: number): Promise<v
   }
 }
 
+/** The TypeScript client, installed beside the package: it starts the package inside of a program, saves and finds. */
+async function useClient(folder: string, node: string): Promise<void> {
+  const program = `import { L9Memory } from '@l9-memory/client';
+    const memory = await L9Memory.embedded({ home: process.argv[2], projectId: 'shop' });
+    await memory.save('Returns are free for 30 days.');
+    const { hits } = await memory.search('how long are returns free?');
+    console.log(hits[0]?.content);
+    await memory.close();`;
+  await check('the TypeScript client, without a server', () => {
+    const packed = npm(['pack', '--ignore-scripts', '--json', '--pack-destination', scratch], client);
+    const [{ filename, size }] = JSON.parse(packed) as [{ filename: string; size: number }];
+    npm(['install', '--omit=optional', join(scratch, filename)], folder);
+    writeFileSync(join(folder, 'program.mjs'), program);
+    const args = [join(folder, 'program.mjs'), join(scratch, 'embedded')];
+    const said = execFileSync(node, args, { cwd: folder, encoding: 'utf8', timeout: READY_WITHIN_MS });
+    expectMatch(said, /^Returns are free for 30 days\.\n$/);
+    return `${within(size, LIMITS.client)} packed`;
+  });
+}
+
 try {
   // The build, and nothing of the clone's own folder.
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
@@ -230,6 +251,8 @@ try {
     if (node) await use(folder, node, installedIn);
     else console.log(`- Node ${wanted} is not to be had here`);
   }
+  if (existsSync(join(client, 'dist'))) await useClient(folder, process.execPath);
+  else console.log('- the TypeScript client is not built: npm run build:client');
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }

@@ -12,9 +12,9 @@ const SOURCES = [
   'package-lock.json',
 ];
 
-const changedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+export const changedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-function newest(path) {
+export function newest(path) {
   const own = changedAt(path);
   if (!statSync(path).isDirectory()) return own;
   return readdirSync(path, { withFileTypes: true, recursive: true })

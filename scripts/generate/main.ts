@@ -21,6 +21,7 @@ import {
 } from './migration.ts';
 import { describeOperations } from './operations.ts';
 import { describeTriggers } from './triggers.ts';
+import { describeTypescriptClient } from './typescript-client.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const isCheck = process.argv.includes('--check');
@@ -89,7 +90,10 @@ async function keepGraphqlSchema(database: Database) {
     graphiql: false,
   });
   try {
-    keep('gateway/schema.graphql', printGraphqlSchema(await graphql.schema()));
+    const schema = await graphql.schema();
+    keep('gateway/schema.graphql', printGraphqlSchema(schema));
+    const operations = readFileSync(join(root, 'clients/typescript/operations.graphql'), 'utf8');
+    keep('clients/typescript/src/generated.ts', describeTypescriptClient(schema, operations));
   } finally {
     await graphql.close();
   }

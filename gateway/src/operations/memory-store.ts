@@ -169,14 +169,16 @@ export const memoryStore = defineLongOperation({
     // A text that was encoded twice may hold characters that cannot be stored, too.
     const given = (await withKindFields(input, rulesOf)).map(withoutUnstorable);
     const items = given.map((item: unknown) => (item instanceof UnstorableItem ? item.known : item));
-    const store = (indexes: readonly number[], isContinued: boolean) => {
+    const store = async (indexes: readonly number[], isContinued: boolean) => {
       const text = JSON.stringify(indexes.map((index) => items[index]));
       const sections = isContinued || text.length < LARGE_TEXT ? SECTIONS_AT_ONCE : FIRST_SECTIONS;
       const refused = indexes.flatMap((index, place) => {
         const item: unknown = given[index];
         return item instanceof UnstorableItem ? [[place, errorFor(item)]] : [];
       });
-      return query<Row>('select * from public.memory_store($1, $2, $3, $4, $5, $6)', [
+      // As JSON, so that times are texts with all of their digits.
+      const call = 'select to_jsonb(r) as row from public.memory_store($1, $2, $3, $4, $5, $6) r';
+      const rows = await query<{ row: Row }>(call, [
         text,
         all_or_nothing,
         JSON.stringify(Object.fromEntries(refused)),
@@ -184,6 +186,7 @@ export const memoryStore = defineLongOperation({
         indexes[0],
         isContinued,
       ]);
+      return rows.map(({ row }) => row);
     };
     const rows: Row[] = [];
     const isCut = !all_or_nothing && isRepeatable(items);

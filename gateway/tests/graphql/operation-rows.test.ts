@@ -115,10 +115,12 @@ describe('the row that a GraphQL operation answers with', () => {
     const items = [{ kind: 'document', projectId: 'l9', data: { title: 'Rows', body_md: '# Rows\n\nInside.\n' } }];
     const { memoryStore } = await gateway.query(
       'C',
-      'mutation ($items: [MemoryStoreItem!]!) { memoryStore(input: { items: $items }) { stored { packetId } } }',
+      'mutation ($items: [MemoryStoreItem!]!) { memoryStore(input: { items: $items }) { stored { packetId updatedAt memory { updatedAt } } } }',
       { items },
     );
-    const { packetId } = memoryStore.stored[0];
+    const { packetId, updatedAt, memory } = memoryStore.stored[0];
+    expect(updatedAt).toMatch(/^\d{4}-\d\d-\d\dT/);
+    expect(Date.parse(updatedAt)).toBe(Date.parse(memory.updatedAt));
     const answer = await gateway.query(
       'C',
       `query ($id: UUID!) { getDocument(packetId: $id) {

@@ -1,0 +1,47 @@
+// The client in a real browser, as a bundler builds it in, on a page of another origin than the server.
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { describeInBrowser, launch } from '../../../console/tests/support/browser.ts';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
+import { cheapEmbedder } from '../../../gateway/tests/access/attacker.ts';
+import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
+
+const ORIGIN = 'http://app.localhost';
+
+describeOnEmbedded('the TypeScript client', () => {
+  describeInBrowser('on a page', () => {
+    const gateway = useTestGateway({ embedder: cheapEmbedder });
+
+    it('saves and finds, and needs no module of Node', async () => {
+      const bundle = await rolldown({
+        input: join(import.meta.dirname, '..', 'src', 'index.ts'),
+        platform: 'browser',
+        logLevel: 'silent',
+      });
+      const { output } = await bundle.generate({ format: 'esm' });
+      expect(output.flatMap((part) => (part.type === 'chunk' ? [...part.imports, ...part.dynamicImports] : []))).toStrictEqual([]);
+      const options = { url: gateway.instance.url, key: gateway.apiKey('C'), projectId: 'page' };
+      const browser = await launch();
+      try {
+        const page = await browser.newPage();
+        await page.route(`${ORIGIN}/**`, (route) =>
+          route.request().url().endsWith('/client.js')
+            ? route.fulfill({ contentType: 'text/javascript', body: output[0].code })
+            : route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }),
+        );
+        await page.goto(`${ORIGIN}/`);
+        const found = await page.evaluate(`(async () => {
+          const { L9Memory } = await import('/client.js');
+          const memory = new L9Memory(${JSON.stringify(options)});
+          await memory.save('Pages remember, too.');
+          const { hits } = await memory.search('what do pages remember?');
+          const refusal = await memory.get('not an id').catch(({ code, field }) => [code, field]);
+          return { contents: hits.map(({ content }) => content), refusal };
+        })()`);
+        expect(found).toStrictEqual({ contents: ['Pages remember, too.'], refusal: ['INVALID_INPUT', 'packetId'] });
+      } finally {
+        await browser.close();
+      }
+    });
+  });
+});
