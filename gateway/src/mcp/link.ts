@@ -56,6 +56,7 @@ export interface LinkOptions {
 export function createLink({ config, env, keys, workingCopy, tools, answer, onTools, say }: LinkOptions) {
   let current: Promise<Connection> | null = null;
   let protocolVersion: string | undefined;
+  let clientName: string | null = null;
   let saidNotice = false;
 
   const connect = (): Promise<Connection> => {
@@ -84,7 +85,10 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onTo
           requestInit: { headers: { authorization: `Bearer ${key}`, ...workingCopy } },
           fetch: (target, init) => {
             const limits = [AbortSignal.timeout(REQUEST_WITHIN_MS), ...(init?.signal ? [init.signal] : [])];
-            return fetch(target, { ...init, signal: AbortSignal.any(limits) });
+            const headers = new Headers(init?.headers);
+            // HTTP carries the bytes of UTF-8 as Latin-1.
+            if (clientName !== null) headers.set('x-l9-client', Buffer.from(clientName).toString('latin1'));
+            return fetch(target, { ...init, headers, signal: AbortSignal.any(limits) });
           },
         });
         await http.start();
@@ -143,6 +147,10 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onTo
   return {
     warmUp: () => void connect().catch((error: Error) => say(whyUnreachable(error))),
     pass,
+    /** What the client calls itself, where its key is that of another caller. */
+    useClient(name: string | null) {
+      clientName = name;
+    },
     /** The version of the protocol that the client and this process agreed on. */
     useProtocol(version: string) {
       protocolVersion = version;

@@ -10,6 +10,7 @@ import {
   type RequestId,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
+import { isFields, textOf } from '../archive/session.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { editorNamed } from '../editors/index.ts';
 import { loadCredentials } from '../home/credentials.ts';
@@ -24,6 +25,8 @@ import { listTools } from './tools.ts';
 import { inferWorkingCopy, type Place } from './working-copy.ts';
 
 const END_WITHIN_MS = 30_000;
+/** The server gives no name to longer ones. */
+const MAX_CLIENT_NAME_LENGTH = 100;
 
 const say = (text: string) => process.stderr.write(`l9-memory mcp: ${text}\n`);
 
@@ -34,12 +37,14 @@ export async function mcp(
 ): Promise<number> {
   let config: Config;
   let caller: string | undefined;
+  let isNameless: boolean;
   let keys: string[];
   let listed: Tool[];
   try {
     config = loadConfig(env);
-    // As for the other commands, the editor of this machine is C unless it says something else.
-    caller = asked ?? (config.mcpApiKey ? undefined : 'C');
+    // An editor without a name has the key of C. Whether the name that it gives itself counts decides the server.
+    isNameless = asked === undefined && !config.mcpApiKey;
+    caller = isNameless ? 'C' : asked;
     keys = caller === undefined ? [config.mcpApiKey!] : keysOf(config, caller);
     listed = toolsOf(tools, caller);
   } catch (error) {
@@ -71,6 +76,7 @@ export async function mcp(
   };
   const stdio = openStdio(process.stdin, process.stdout, (message) => {
     if (!('method' in message) || message.method !== 'tools/call') {
+      if ('method' in message && message.method === 'initialize' && isNameless) link.useClient(nameIn(message.params));
       if ('method' in message && message.method === 'notifications/cancelled') cancel(message.params?.requestId);
       return local.onmessage?.(message);
     }
@@ -126,6 +132,13 @@ const headersOf = (place: Place): Record<string, string> =>
       value === null ? [] : [[`x-l9-${name}`, Buffer.from(value).toString('latin1')]],
     ),
   );
+
+/** What a client calls itself in `initialize`, if a header can carry it. */
+function nameIn(params: Record<string, unknown> | undefined): string | null {
+  const info = params?.clientInfo;
+  const name = isFields(info) ? textOf(info.name) : null;
+  return name !== null && name.length <= MAX_CLIENT_NAME_LENGTH && !/\p{Cc}/u.test(name) ? name : null;
+}
 
 /** The tools that the server lists for a key of this home folder. Such a key is not limited to some sets. */
 function toolsOf(asked: string, caller: string | undefined): Tool[] {
