@@ -7,6 +7,7 @@ import type { Denials } from './audit/denials.ts';
 import { createRefuse } from './audit/refusals.ts';
 import { keyVerifier } from './auth/api-keys.ts';
 import { createAuthentication } from './auth/authentication.ts';
+import { clientNamer } from './auth/clients.ts';
 import { tokenVerifier } from './auth/jwt.ts';
 import { logRequests } from './base/logger.ts';
 import type { Config } from './config/config.ts';
@@ -97,6 +98,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
       verifyToken: tokenVerifier(config, credentials.current, directory),
       rateLimits,
       metricsKey: config.metrics.key,
+      nameClient: clientNamer(database, directory),
     });
     const id = randomUUID();
 

@@ -1,9 +1,9 @@
 // `npm run generate`: writes every generated file of the repository, from the SQL sources and the operations. It needs no
 // server: the embedded engine runs the committed migrations, and the other files are read from that database.
 // With --check it writes nothing and fails if a file is stale.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { pino } from 'pino';
 import { loadConfig } from '../../gateway/src/config/config.ts';
 import { type Database, openDatabase } from '../../gateway/src/database/index.ts';
@@ -20,6 +20,7 @@ import {
   frozenHash,
 } from './migration.ts';
 import { describeOperations } from './operations.ts';
+import { describePlugin } from './plugin.ts';
 import { describeTriggers } from './triggers.ts';
 import { describeTypescriptClient } from './typescript-client.ts';
 
@@ -35,6 +36,7 @@ function keep(file: string, text: string) {
   if (read(path) === text) return;
   stale.push(file);
   if (isCheck) return;
+  mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
   console.log(`${file} was written.`);
 }
@@ -101,6 +103,7 @@ async function keepGraphqlSchema(database: Database) {
 
 await keepMigration();
 keep('docs/reference/operations.md', describeOperations());
+for (const [file, text] of Object.entries(describePlugin(root))) keep(file, text);
 // With a stale migration the other files would be compared with an outdated database.
 if (!isCheck || stale.length + problems.length === 0) {
   const home = mkdtempSync(join(tmpdir(), 'l9-generate-'));

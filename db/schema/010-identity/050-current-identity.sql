@@ -18,6 +18,7 @@ declare
   user_claim text := nullif(current_setting('jwt.claims.user_id', true), '');
   key_claim text := nullif(current_setting('jwt.claims.key_id', true), '');
   caller_claim text := nullif(current_setting('jwt.claims.caller', true), '');
+  via_claim text := nullif(current_setting('jwt.claims.via', true), '');
   scopes_claim text := nullif(current_setting('jwt.claims.scopes', true), '');
   projects_claim text := nullif(current_setting('jwt.claims.projects', true), '');
   role_name text := case current_setting('role') when 'none' then session_user else current_setting('role') end;
@@ -54,14 +55,17 @@ begin
     a.readable_scopes, a.writable_scopes, me.projects, a.can_clean_up
   into me
   from identity.active_actors a
-  where a.tenant_id = tenant_claim::uuid and a.caller = caller_claim and a.role = role_name;
+  where a.tenant_id = tenant_claim::uuid and a.caller = caller_claim and a.role = role_name
+    -- The key is that of another caller, which may speak only for clients that are known by their name alone.
+    and (via_claim is null or a.registered_by = via_claim);
 
   if scopes_claim is not null then
     me.readable_scopes := identity.intersect_scopes(me.readable_scopes, identity.list_claim('scopes'));
     me.writable_scopes := identity.intersect_scopes(me.writable_scopes, identity.list_claim('scopes'));
   end if;
   if (org_claim is not null or user_claim is not null or key_claim is not null)
-    and not identity.are_claims_valid(me.tenant_id, me.caller, me.org_id, me.user_id, key_claim::uuid) then
+    and not identity.are_claims_valid(
+      me.tenant_id, coalesce(via_claim, me.caller), me.org_id, me.user_id, key_claim::uuid) then
     return null;
   end if;
   return me;

@@ -6,16 +6,20 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('identity.active_actors ' || refresh_active_actors.tenant_id, 0));
   delete from identity.active_actors cached where cached.tenant_id = refresh_active_actors.tenant_id;
   insert into identity.active_actors
-    (tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes)
+    (tenant_id, caller, creator, source, agent, role, can_clean_up, readable_scopes, writable_scopes, registered_by)
   select a.tenant_id, a.caller, a.creator, a.source, a.agent, a.role, a.can_clean_up,
     coalesce(array_agg(s.scope order by s.scope)
       filter (where '*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)), '{}'),
     coalesce(array_agg(s.scope order by s.scope)
-      filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}')
+      filter (where '*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)), '{}'),
+    a.registered_by
   from public.actors a
   join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
   left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
-  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active group by a.tenant_id, a.caller;
+  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
+    and (a.registered_by is null or exists (
+      select from public.actors p where p.tenant_id = a.tenant_id and p.caller = a.registered_by and p.is_active))
+  group by a.tenant_id, a.caller;
 end $$;
 comment on function identity.refresh_active_actors is 'Recomputes the rows of a tenant in active_actors.';
 

@@ -11,6 +11,7 @@ create table public.tenants (
   reads_per_minute integer not null default 300000,
   writes_per_minute integer not null default 120000,
   created_at timestamptz not null default now(),
+  register_unknown_clients boolean not null default false,
   constraint tenant_name_unique unique (name),
   constraint tenant_name_plain check (identity.is_identifier(name)),
   constraint tenant_call_limits_in_range check (
@@ -24,7 +25,8 @@ call identity.describe('public.tenants', 'Top-level owner. Nothing is shared bet
   audits_query_text: If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.
   reads_per_minute: How many reads a minute the gateway admits from all callers of the tenant together. Further ones get L9RAT.
   writes_per_minute: How many writes a minute the gateway admits from all callers of the tenant together. Further ones get
-    L9RAT.');
+    L9RAT.
+  register_unknown_clients: If true, a client that an agent''s key calls for is registered under the name that it gives itself.');
 
 create trigger _600_active_actors after insert or update or delete on public.tenants
   for each row execute function identity.tg__refresh_active_actors();
@@ -46,7 +48,7 @@ comment on policy scope_access on public.tenants is 'No further limit within the
 comment on policy platform_override on public.tenants is 'Operators see every tenant; each read is audited.';
 comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
 comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
-comment on policy definer_updates on public.tenants is 'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and '
-  'set_tenant_limits() update. Nothing deletes a tenant.';
+comment on policy definer_updates on public.tenants is 'deactivate_tenant(), reactivate_tenant(), set_query_text_audit(), '
+  'set_register_unknown_clients() and set_tenant_limits() update. Nothing deletes a tenant.';
 grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.

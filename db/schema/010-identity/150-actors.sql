@@ -20,6 +20,7 @@ create table public.actors (
   default_project text,
   is_active boolean not null default true,
   created_at timestamptz not null default now(),
+  registered_by text,
   primary key (tenant_id, caller),
   constraint actor_creator_unique unique (tenant_id, creator),
   constraint actor_login_unique unique (login),
@@ -35,6 +36,8 @@ create table public.actors (
     max_importance between 0 and 1 and max_confidence between 0 and 1 and max_lesson_confidence between 0 and 1),
   constraint actor_max_priority_known check (max_priority in ('low', 'medium', 'high', 'critical')),
   constraint actor_role_known check (role = any (identity.caller_roles())),
+  -- A name that a client gives itself proves nothing.
+  constraint actor_known_by_name_is_agent check (registered_by is null or role = 'l9_agent' and login is null),
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
 );
@@ -67,7 +70,9 @@ call identity.describe('public.actors', 'The agents known to the system. The cla
     members cannot be bound, because their claims are trusted.
   default_project: Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a
     default; null: none.
-  is_active: If false, the next request of this actor fails, whatever its token says.');
+  is_active: If false, the next request of this actor fails, whatever its token says.
+  registered_by: Null: an administrator registered the actor. Else the actor is a client that is known only by the name that it
+    gives itself: it calls with the key of this caller, and has its rights. With a key, login or rights of its own this is null.');
 
 create trigger _600_active_actors after insert or update or delete on public.actors
   for each row execute function identity.tg__refresh_active_actors();
@@ -90,8 +95,8 @@ comment on policy scope_access on public.actors is 'An agent sees its own row.';
 comment on policy admin_override on public.actors is 'Admins see the actors of their tenant.';
 comment on policy platform_override on public.actors is 'Operators see every actor; each read is audited.';
 comment on policy definer_functions on public.actors is 'current_identity() reads the row that limits the claims.';
-comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant() insert.';
-comment on policy definer_updates on public.actors is 'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() '
-  'update. Nothing deletes an actor, because its memories name it.';
+comment on policy definer_inserts on public.actors is 'register_actor(), register_client() and create_tenant() insert.';
+comment on policy definer_updates on public.actors is 'register_actor(), create_api_key(), bind_login(), deactivate_actor() and '
+  'reactivate_actor() update. Nothing deletes an actor, because its memories name it.';
 grant select on public.actors to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.

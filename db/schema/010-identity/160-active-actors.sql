@@ -10,6 +10,7 @@ create table identity.active_actors (
   can_clean_up boolean not null,
   readable_scopes text[] not null,
   writable_scopes text[] not null,
+  registered_by text,
   primary key (tenant_id, caller)
 );
 comment on table identity.active_actors is 'Cache of the active actors with the scopes that they can use now. Triggers of '

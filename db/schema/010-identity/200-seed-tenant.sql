@@ -1,4 +1,5 @@
--- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
+-- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has, with the person at
+-- this machine.
 create function identity.seed_tenant(tenant_id uuid) returns void language sql volatile set search_path = ''
 begin atomic
   insert into public.scopes (tenant_id, scope, is_project_scoped, description)
@@ -17,3 +18,8 @@ comment on function identity.seed_tenant is 'Inserts the scopes and actors that 
 insert into public.tenants (tenant_id, name) values (identity.default_tenant_id(), 'default');
 
 select identity.seed_tenant(tenant_id) from public.tenants;
+
+-- Whoever can sign in as this person can read the secrets of the installation, so it has the rights of L. The other tenants of a
+-- server have none: nobody is at their machine.
+insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
+values (identity.default_tenant_id(), 'me', 'me', 'person', 'person', 'l9_admin', '{*}', '{*}', true);

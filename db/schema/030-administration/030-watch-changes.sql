@@ -27,7 +27,7 @@ comment on function administration.tg__audit_identity is 'Audits a written row: 
 
 create trigger _500_audit after insert or update on public.tenants
   for each row execute function administration.tg__audit_identity(
-    'tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
+    'tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute', 'register_unknown_clients');
 create trigger _500_audit after insert or update on public.orgs
   for each row execute function administration.tg__audit_identity('org_id', 'is_active');
 create trigger _500_audit after insert or update on public.users
@@ -38,7 +38,7 @@ create trigger _500_audit after insert or update on public.actors
   for each row execute function administration.tg__audit_identity(
     '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute',
     'writes_per_minute',
-    'login', 'default_project', 'is_active');
+    'login', 'default_project', 'is_active', 'registered_by');
 create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(
     'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'default_project', 'expires_at', 'revoked_at');

@@ -103,7 +103,7 @@ begin
       writable_scopes = actor.writable_scopes, can_clean_up = actor.can_clean_up,
       reads_per_minute = actor.reads_per_minute, writes_per_minute = actor.writes_per_minute,
       default_project = actor.default_project, max_importance = actor.max_importance, max_confidence = actor.max_confidence,
-      max_lesson_confidence = actor.max_lesson_confidence, max_priority = actor.max_priority
+      max_lesson_confidence = actor.max_lesson_confidence, max_priority = actor.max_priority, registered_by = null
     where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   end if;
   return actor;

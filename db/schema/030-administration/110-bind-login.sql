@@ -27,7 +27,7 @@ begin
     end if;
     perform l9_guard.limit_login(bind_login.login);
   end if;
-  update public.actors a set login = bind_login.login
+  update public.actors a set login = bind_login.login, registered_by = null
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   return actor;
 end $$;

@@ -71,6 +71,8 @@ begin
     perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
   end if;
 
+  update public.actors a set registered_by = null
+  where a.tenant_id = actor.tenant_id and a.caller = actor.caller and a.registered_by is not null;
   created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
   insert into public.api_keys (
     tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)

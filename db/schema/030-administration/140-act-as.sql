@@ -29,6 +29,7 @@ begin
   end if;
   perform
     set_config('jwt.claims.caller', act_as.caller, true),
+    set_config('jwt.claims.via', '', true),
     set_config('jwt.claims.tenant_id', target_tenant_id::text, true),
     set_config('jwt.claims.org_id', coalesce(act_as.org_id::text, ''), true),
     set_config('jwt.claims.user_id', coalesce(act_as.user_id::text, ''), true),

@@ -3,7 +3,7 @@ create function administration.identity_directory() returns jsonb language sql s
 return pg_catalog.jsonb_build_object(
   'actors', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-      'tenant_id', a.tenant_id, 'caller', a.caller, 'role', a.role, 'login', a.login,
+      'tenant_id', a.tenant_id, 'caller', a.caller, 'role', a.role, 'login', a.login, 'registered_by', a.registered_by,
       'reads_per_minute', a.reads_per_minute, 'writes_per_minute', a.writes_per_minute)), '[]')
     from public.actors a join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
     where a.is_active),

@@ -41,11 +41,11 @@ with policies as (
 ), cells as (
   select
     a.tenant_id, a.caller, a.role, s.scope, s.is_project_scoped, r.may_change, r.changes_own_only,
-    r.may_clean_up and a.can_clean_up as may_clean_up, t.is_active and a.is_active
+    r.may_clean_up and a.can_clean_up as may_clean_up, t.is_active and a.is_active and coalesce(p.is_active, true)
       and r.may_read and (r.reads_any_scope or s.is_active
         and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)))
       as may_read,
-    t.is_active and a.is_active
+    t.is_active and a.is_active and coalesce(p.is_active, true)
       and r.may_write and (r.writes_any_scope or s.is_active
         and ('*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)))
       as may_write
@@ -53,6 +53,7 @@ with policies as (
   join public.tenants t on t.tenant_id = a.tenant_id
   join public.scopes s on s.tenant_id = a.tenant_id
   join rights r on r.role = a.role
+  left join public.actors p on p.tenant_id = a.tenant_id and p.caller = a.registered_by
 )
 select
   tenant_id, caller, role, scope, is_project_scoped, may_read, may_write, case

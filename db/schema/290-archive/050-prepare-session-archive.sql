@@ -49,10 +49,12 @@ begin atomic
   where s.tenant_id = identity.current_tenant_id() and s.scope = any ((identity.current_identity()).writable_scopes)
   -- By what the scopes are for. If other actors' rights decided, registering an actor could widen the default of everyone.
   order by s.is_project_scoped desc,
-    case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
+    case s.scope when 'l-private' then case identity.current_caller() when 'L' then 0 else 3 end
+      when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope is 'The default scope of an archive: the narrowest that the caller may write.';
+comment on function archive.narrowest_scope is 'The default scope of an archive: the narrowest that the caller may write, where l-private '
+  'is that of L alone.';
 
 create type archive.prepared_session as (archive_id uuid, tenant_id uuid, document text, findings jsonb, redacted integer);
 comment on type archive.prepared_session is 'A session that may be stored: document is what is to be encrypted. With findings (a '

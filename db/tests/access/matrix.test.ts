@@ -25,15 +25,19 @@ describe('access_matrix', () => {
       "register_actor('Designer', readable_scopes => '{design,global}', writable_scopes => '{design}', can_clean_up => true)",
       "register_actor('Deputy', role => 'l9_admin', readable_scopes => '{developer,design}', writable_scopes => '{developer}')",
       "register_actor('Gone')",
+      // As `l9-memory install` registers an editor.
+      "register_actor('claude-code', creator => 'Claude-Code', source => 'claude-code', agent => 'claude')",
+      'set_register_unknown_clients(true)',
     ])
       await db.sql('L', `select public.${query}`);
     // This actor saves the memories of others that each actor then tries to change, in every scope.
     await db.sql('L', "select register_actor('All', readable_scopes => '{*}', writable_scopes => '{*}')");
     await db.sql('L', "select deactivate_actor('Gone')");
+    await db.sql('C', "select administration.register_client('zed')");
     cells = (await db.sql('L', 'select * from access_matrix order by caller, scope')) as Cell[];
   });
 
-  const rolesOf = (cell: Cell) => ({ role: cell.role });
+  const rolesOf = ({ caller, role }: Cell) => ({ role, ...(caller === 'zed' && { 'jwt.claims.via': 'C' }) });
   const project = (cell: Cell) => (cell.is_project_scoped ? 'l9' : null);
   const succeeds = (asked: Promise<unknown[]>) =>
     asked.then(
@@ -46,7 +50,7 @@ describe('access_matrix', () => {
   let count = 0;
 
   it('lists every actor of the tenant in every scope', () => {
-    expect(cells).toHaveLength(8 * 5);
+    expect(cells).toHaveLength(11 * 5);
     expect(
       cells
         .filter(({ caller }) => caller === 'C')
@@ -64,6 +68,17 @@ describe('access_matrix', () => {
       ['l-private', false, false, 'none', false],
       ['retired', false, false, 'none', false],
     ]);
+    const ofC = cells.filter(({ caller }) => caller === 'C');
+    for (const agent of ['claude-code', 'zed'])
+      expect(
+        cells.filter(({ caller }) => caller === agent),
+        `${agent} has the rights of C`,
+      ).toStrictEqual(ofC.map((cell) => ({ ...cell, caller: agent })));
+    const ofL = cells.filter(({ caller }) => caller === 'L');
+    expect(
+      cells.filter(({ caller }) => caller === 'me'),
+      'the person at this machine has the rights of L',
+    ).toStrictEqual(ofL.map((cell) => ({ ...cell, caller: 'me' })));
     const privateOfL = cells.find(({ caller, scope }) => caller === 'L' && scope === 'l-private');
     expect([privateOfL?.may_change, privateOfL?.may_clean_up]).toStrictEqual(['any', true]);
     expect(

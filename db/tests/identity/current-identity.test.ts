@@ -92,7 +92,7 @@ describe('current_identity', () => {
     expect((await scopes('L')).map((row) => row.scope)).toStrictEqual(['developer', 'global', 'l-private']);
     const actors = (caller: string) => db.sql(caller, 'select caller from public.actors order by caller');
     expect((await actors('C')).map((row) => row.caller)).toStrictEqual(['C']);
-    expect((await actors('L')).map((row) => row.caller)).toStrictEqual(['C', 'L']);
+    expect((await actors('L')).map((row) => row.caller)).toStrictEqual(['C', 'L', 'me']);
   });
 
   it('shows rows of an org or user only to callers that act for it', async () => {

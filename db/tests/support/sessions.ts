@@ -36,6 +36,7 @@ const CLAIMS = [
       'default_project',
       'default_branch',
       'key_id',
+      'via',
     ],
     ...['correlation_id', 'session_id', 'trace_id'],
   ].map((name) => `jwt.claims.${name}`),

@@ -4,10 +4,11 @@ import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import { KnownError } from '../base/errors.ts';
 import type { KeyVerifier } from './api-keys.ts';
+import type { NameClient } from './clients.ts';
 import type { Identity } from './identity.ts';
 import type { TokenVerifier } from './jwt.ts';
 import type { RateLimits } from './rate-limits.ts';
-import { addressOf, apiKey, withHeaders } from './request.ts';
+import { addressOf, apiKey, textOf, withHeaders } from './request.ts';
 
 const REMEMBERED = 10_000;
 const REMEMBERED_FOR_MS = 60 * 60_000;
@@ -29,13 +30,20 @@ export interface AuthenticationOptions {
   verifyToken: TokenVerifier;
   rateLimits: Pick<RateLimits, 'countAttempt' | 'countMonitorAttempt'>;
   metricsKey: string | null;
+  nameClient: NameClient;
 }
 
 /**
  * A key or token that was accepted from an address before is not limited there, so that one client with a wrong key does not
  * lock out the others behind the same address.
  */
-export function createAuthentication({ verifyKey, verifyToken, rateLimits, metricsKey }: AuthenticationOptions) {
+export function createAuthentication({
+  verifyKey,
+  verifyToken,
+  rateLimits,
+  metricsKey,
+  nameClient,
+}: AuthenticationOptions) {
   const accepted = new LRUCache<string, true>({ max: REMEMBERED, ttl: REMEMBERED_FOR_MS });
 
   async function verify<Accepted>(
@@ -81,7 +89,8 @@ export function createAuthentication({ verifyKey, verifyToken, rateLimits, metri
           return verifyToken(secret);
         }
       };
-      return withHeaders(await verify(request, secret, verifier), request.headers);
+      const identity = withHeaders(await verify(request, secret, verifier), request.headers);
+      return nameClient(identity, textOf(request.headers, 'x-l9-client'));
     },
     /** Accepts METRICS_KEY and the keys of admins. */
     async asMonitor(request: Request) {

@@ -13,6 +13,7 @@ export type Claims = Omit<Identity, 'role' | 'orgName'> & { role: string | null 
 /** Claims that do not restrict the rights of the actor. */
 export const claimsOf = (caller: string, tenantId: string): Claims => ({
   caller,
+  via: null,
   role: null,
   tenantId,
   scopes: null,
@@ -40,7 +41,7 @@ interface Limited {
 }
 
 interface Listing {
-  actors: (Limited & { caller: string; role: string })[];
+  actors: (Limited & { caller: string; role: string; registered_by: string | null })[];
   tenants: Limited[];
   scopes: { tenant_id: string; scope: string }[];
   orgs: { tenant_id: string; org_id: string; name: string; is_active: boolean }[];
@@ -94,6 +95,7 @@ function index(listing: Listing) {
   }
   return {
     roles: new Map(listing.actors.map((actor) => [join(actor.tenant_id, actor.caller), actor.role])),
+    registeredBy: new Map(listing.actors.map((actor) => [join(actor.tenant_id, actor.caller), actor.registered_by])),
     limits: new Map(listing.actors.map((actor) => [join(actor.tenant_id, actor.caller), limitsIn(actor)])),
     limitsOfTenants: new Map(listing.tenants.map((tenant) => [tenant.tenant_id, limitsIn(tenant)])),
     scopes: new Set(listing.scopes.map(({ tenant_id, scope }) => join(tenant_id, scope))),
@@ -183,6 +185,9 @@ export async function openDirectory(database: Database, logger: Logger) {
         throw denied(claims, 'user_id', 'not a user of this org');
       return { ...claims, role, orgName: org?.name ?? null };
     },
+    /** The caller whose key a client calls with that is known by its name alone. Null: an administrator registered this actor. */
+    registeredBy: (tenantId: string, caller: string): string | null =>
+      current.registeredBy.get(join(tenantId, caller)) ?? null,
     /** The claims of the API key with this SHA-256, or null. */
     findKey(hash: Buffer): Claims | null {
       const key = current.keys.get(slot(hash))?.find((candidate) => timingSafeEqual(candidate.hash, hash));

@@ -3,9 +3,14 @@ import type { Settings } from '../database/index.ts';
 /** The tenant that every installation starts with. */
 export const DEFAULT_TENANT = '00000000-0000-7000-8000-000000000001';
 
+/** The actor of the person at this machine, who can read the secrets of the installation: the caller of commands and of the console. */
+export const PERSON = 'me';
+
 /** The verified claims of a caller. The database limits what they grant. */
 export interface Identity {
   caller: string;
+  /** The caller whose key a client has that is known by its name alone. The database checks that. Null: the key is its own. */
+  via: string | null;
   role: string;
   tenantId: string;
   /** Null: all scopes of the actor. */
@@ -55,6 +60,7 @@ export function toSettings(identity: Identity, toolName: string): Settings {
     'jwt.claims.org_id': identity.orgId ?? '',
     'jwt.claims.user_id': identity.userId ?? '',
     'jwt.claims.caller': identity.caller,
+    'jwt.claims.via': identity.via ?? '',
     'jwt.claims.scopes': list(identity.scopes),
     'jwt.claims.projects': list(identity.projects),
     'jwt.claims.default_project': identity.defaultProject ?? '',

@@ -21,7 +21,7 @@ export function accessCommands(program: Command): void {
     .addHelpText('after', example('l9-memory token --caller C --projects l9 --expires 8h'));
 
   const keys = program.command('keys').description('list, make and revoke the keys of editors and applications');
-  const forAdmins = (command: Command) => asking(command, 'an admin', 'L').option('--json', 'print lines of JSON');
+  const forAdmins = (command: Command) => asking(command, 'an admin').option('--json', 'print lines of JSON');
   forAdmins(keys.command('list').description('list the keys, never their secrets'))
     .option('--all', 'also the revoked ones')
     .addHelpText('after', example('l9-memory keys list'))

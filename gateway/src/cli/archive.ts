@@ -60,7 +60,6 @@ export function archiveCommands(program: Command): void {
         'wrap the keys of all archives of the tenant (as an operator: of all tenants) with the first master key; stored bytes stay as they are',
       ),
     'an admin or an operator',
-    'L',
   )
     .addHelpText('after', example('l9-memory archive rotate'))
     .action(run(async () => (await import('../commands/archive/read.ts')).rotate));

@@ -10,7 +10,6 @@ export function auditCommands(program: Command): void {
         'look for secrets in what is already stored; prints ids and patterns, never texts; exit code 1 if there are any',
       ),
     'an admin',
-    'L',
   )
     .addHelpText('after', example('l9-memory scan'))
     .action(run(async () => (await import('../commands/scan.ts')).scan));
@@ -24,7 +23,6 @@ export function auditCommands(program: Command): void {
       .option('--to <time>', 'only seals that cover the time before this')
       .option('--head <hash>', 'a head printed by an earlier run, which must still be in the chain'),
     'an admin',
-    'L',
   )
     .addHelpText('after', example('l9-memory audit verify --from 2026-11-01'))
     .action(run(async () => (await import('../commands/audit.ts')).verify));
@@ -36,7 +34,6 @@ export function auditCommands(program: Command): void {
       .option('--to <time>', 'rows before this time; default: now')
       .option('--output <file>', 'output file; default: standard output'),
     'an admin',
-    'L',
   )
     .addHelpText('after', example('l9-memory audit export --from 2026-11-01 --output november.jsonl'))
     .action(run(async () => (await import('../commands/audit.ts')).exportLines));

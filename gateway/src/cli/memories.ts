@@ -131,10 +131,8 @@ export function memoriesCommands(program: Command): void {
   asking(
     program
       .command('export')
-      .description('write what a caller may read as JSON lines, for `l9-memory import`; as L the whole tenant')
+      .description('write what a caller may read as JSON lines, for `l9-memory import`; as an admin the whole tenant')
       .argument('<file>', 'the file; compressed if its name ends in .gz; - for standard output'),
-    'the caller',
-    'L',
   )
     .option('--with-vectors', 'also the vectors, which are made again otherwise')
     .option('--with-audit', 'also the sealed audit log of the tenant, for administrators')

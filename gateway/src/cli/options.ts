@@ -1,5 +1,6 @@
 // What the groups of commands share: options, and how a command is loaded when it is run.
 import type { Command } from 'commander';
+import { PERSON } from '../auth/identity.ts';
 
 export const list = (value: string) =>
   value
@@ -10,10 +11,10 @@ export const list = (value: string) =>
 export const collect = (value: string, before: string[] = []) => [...before, value];
 
 /** The options of a command that asks a server through its GraphQL API. */
-export const asking = (command: Command, who = 'the caller', caller = 'C') =>
+export const asking = (command: Command, who = 'the caller') =>
   command
     .option('--url <url>', 'URL of the server; default: the server of this home folder')
-    .option('--caller <name>', who, caller)
+    .option('--caller <name>', who, PERSON)
     .option('--token <jwt>', 'use this token instead of signing one for the caller');
 
 /** An example below the help of a command. */

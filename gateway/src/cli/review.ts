@@ -1,5 +1,6 @@
 // Commands of reviewers.
 import type { Command } from 'commander';
+import { PERSON } from '../auth/identity.ts';
 import { example, list } from './options.ts';
 
 export function reviewCommands(program: Command): void {
@@ -10,7 +11,7 @@ export function reviewCommands(program: Command): void {
     command
       .option('--json', 'print a line of JSON for each')
       .option('--url <url>', 'URL of the server; default: the server of this home folder')
-      .option('--caller <name>', 'an admin', 'L')
+      .option('--caller <name>', 'an admin', PERSON)
       .option('--token <jwt>', 'use this token instead of signing one for the caller');
   forReviewers(review.command('list'))
     .description('list what waits, oldest first, with near-duplicates, contradictions and earlier rejections')

@@ -40,7 +40,7 @@ const VERIFY = `query ($from: Datetime, $to: Datetime, $head: String, $afterSeal
 export async function verify(env: NodeJS.ProcessEnv, options: AuditOptions & { head?: string }): Promise<number> {
   return told(async () => {
     const { from, to, head } = period(options);
-    const client = await connect(env, { caller: 'L', ...options });
+    const client = await connect(env, options);
     const progress = startProgress('verifying', null);
     let [seals, rows, archived] = [0, 0, 0];
     let last: Verification;
@@ -86,7 +86,7 @@ interface Page {
 export async function exportLines(env: NodeJS.ProcessEnv, options: AuditOptions & { output?: string }) {
   return told(async () => {
     const { from, to } = period(options);
-    const client = await connect(env, { caller: 'L', ...options });
+    const client = await connect(env, options);
     // Only the owner may read what the database shows only to admins.
     const out = options.output ? createWriteStream(options.output, { mode: 0o600 }) : process.stdout;
     if (options.output) await once(out, 'open');

@@ -28,7 +28,7 @@ export async function doctor(env: NodeJS.ProcessEnv, options: { caller?: string;
       ...ofHome(config),
       ...ofKeys(env, config),
       ofDisk(config),
-      ...(await ofServer(env, config, options.caller ?? 'C')),
+      ...(await ofServer(env, config, options.caller)),
       ...(await ofEditors(env)),
     ]);
   }
@@ -42,7 +42,7 @@ function lineOf({ name, isWell, says }: Check): string {
   return `${styled(colour, mark)} ${name.padEnd(12)} ${says}\n`;
 }
 
-async function ofServer(env: NodeJS.ProcessEnv, config: Config, caller: string): Promise<Check[]> {
+async function ofServer(env: NodeJS.ProcessEnv, config: Config, caller: string | undefined): Promise<Check[]> {
   const server = await findServer(config.home);
   if (!server) {
     const isFree = await isPortFree(config);
@@ -59,7 +59,7 @@ async function ofServer(env: NodeJS.ProcessEnv, config: Config, caller: string):
   const client = await tried('server', () => connect(env, { caller }));
   if ('isWell' in client) return [client];
   const found = [well('server', `${server.url}, process ${server.pid}`)];
-  const admin = await tried('health', () => connect(env, { caller: 'L' }));
+  const admin = await tried('health', () => connect(env, {}));
   for (const [name, checks] of [
     ['server', () => ofReadiness(client)],
     ['engine', () => ofDatabase(config)],

@@ -213,7 +213,7 @@ async function run(
   work: (client: Client) => Promise<string>,
 ): Promise<number> {
   try {
-    process.stdout.write(await work(await connect(env, { ...options, caller: options.caller ?? 'L' })));
+    process.stdout.write(await work(await connect(env, options)));
     return 0;
   } catch (error) {
     process.stderr.write(`${error instanceof Refused ? error.message : reasonOf(error)}\n`);

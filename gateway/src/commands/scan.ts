@@ -22,7 +22,7 @@ interface Step {
 /** Prints the ids of rows with secrets, and the names of the patterns, never a text. Returns 1 if there are any. */
 export async function scan(env: NodeJS.ProcessEnv, options: ClientOptions): Promise<number> {
   return told(async () => {
-    const client = await connect(env, { caller: 'L', ...options });
+    const client = await connect(env, options);
     const progress = startProgress('scanning', null);
     let [rows, secrets] = [0, 0];
     let after: string | null = null;

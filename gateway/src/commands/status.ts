@@ -13,6 +13,7 @@ const ENDED_EVERY_MS = 100;
 
 interface Stats {
   getMemoryStats: { total: number; awaitingEmbedding: number; newest: string | null };
+  whoAmI: { caller: string };
 }
 
 /** Prints what runs on this home folder. Returns 1 if no server does. */
@@ -31,7 +32,7 @@ export const status = (env: NodeJS.ProcessEnv, options: OutputOptions): Promise<
     }
     const client = await connect(env, options);
     const ready = await client.ready();
-    const { getMemoryStats: stats } = await client.request<Stats>(STATS);
+    const { getMemoryStats: stats, whoAmI } = await client.request<Stats>(STATS);
     const editors = editorsInUse(env);
     if (options.json) {
       process.stdout.write(
@@ -54,7 +55,7 @@ export const status = (env: NodeJS.ProcessEnv, options: OutputOptions): Promise<
       ['engine', `${ready.engine ?? '-'}, ${ready.embedding_model ?? 'no model'}`],
       [
         'memories',
-        `${stats.total} that ${options.caller ?? 'C'} can read, ${stats.awaitingEmbedding} of them without a vector yet`,
+        `${stats.total} readable by ${whoAmI.caller}, ${stats.awaitingEmbedding} of them without a vector yet`,
       ],
       ['editors', editors.join(', ') || 'none is set up here'],
     ];

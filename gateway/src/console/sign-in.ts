@@ -1,5 +1,6 @@
-// POST /console/sign-in takes the one-time code of a link and answers with a token of the administrator of this installation.
+// POST /console/sign-in takes the one-time code of a link and answers with a token of the person at this machine.
 import type { Express, Request, Response } from 'express';
+import { PERSON } from '../auth/identity.ts';
 import { type SigningKeys, signToken } from '../auth/jwt.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { addressOf } from '../auth/request.ts';
@@ -8,8 +9,6 @@ import type { Config } from '../config/config.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { codeVerifier } from './link.ts';
 
-/** The person who can read this terminal can read credentials.json, and so be L. */
-const PERSON = 'L';
 /** A working day; a new link renews it. */
 const SIGNED_IN_FOR = '8h';
 const takesLargeInput = () => false;

@@ -66,10 +66,10 @@ export function programSettings({ home, platform, env }: Place): string {
 
 const homeOption = ({ home }: Launch) => (home === null ? [] : ['--home', home]);
 
-/** The command that serves MCP over stdio. There is no secret in it: the key is looked up in the home folder by the name. */
-export const mcpCommand = (launch: Launch, editor: string): { command: string; args: string[] } => ({
+/** The command that serves MCP over stdio. There is no secret in it: the key is looked up in the home folder by the name of the editor, if any. */
+export const mcpCommand = (launch: Launch, editor: string | null): { command: string; args: string[] } => ({
   command: launch.command,
-  args: [...launch.args, 'mcp', '--caller', editor, ...homeOption(launch)],
+  args: [...launch.args, 'mcp', ...(editor === null ? [] : ['--caller', editor]), ...homeOption(launch)],
 });
 
 /** The command of a hook, as a shell reads it. */

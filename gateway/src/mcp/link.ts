@@ -33,6 +33,10 @@ async function attachWithAny(
   throw new ConfigError('no key is configured');
 }
 
+/** HTTP carries the bytes of UTF-8 as Latin-1. */
+const headerOf = (clientName: string | null): Record<string, string> =>
+  clientName === null ? {} : { 'x-l9-client': Buffer.from(clientName).toString('latin1') };
+
 export interface LinkOptions {
   config: Config;
   env: NodeJS.ProcessEnv;
@@ -51,6 +55,7 @@ export interface LinkOptions {
 export function createLink({ config, env, keys, workingCopy, tools, answer, onOffer, say }: LinkOptions) {
   let current: Promise<Connection> | null = null;
   let protocolVersion: string | undefined;
+  let clientName: string | null = null;
   let saidNotice = false;
 
   const connect = (): Promise<Connection> => {
@@ -75,7 +80,7 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onOf
         const readOffer = () => void offerOf(send).then(onOffer, () => {});
         const { attachment, key } = await attachWithAny(url, keys, workingCopy(), () => readOffer());
         const send = (request: JSONRPCRequest) => {
-          const headers = { authorization: `Bearer ${key}`, ...workingCopy() };
+          const headers = { authorization: `Bearer ${key}`, ...workingCopy(), ...headerOf(clientName) };
           return post(request, { url: target.href, headers, protocolVersion }, AbortSignal.timeout(REQUEST_WITHIN_MS));
         };
         if (attachment.notice !== null && !saidNotice) say(attachment.notice);
@@ -130,6 +135,10 @@ export function createLink({ config, env, keys, workingCopy, tools, answer, onOf
   return {
     warmUp: () => void connect().catch((error: Error) => say(whyUnreachable(error))),
     pass,
+    /** What the client calls itself, where its key is that of another caller. */
+    useClient(name: string) {
+      clientName = name;
+    },
     /** The version of the protocol that the client and this process agreed on. */
     useProtocol(version: string) {
       protocolVersion = version;

@@ -4,13 +4,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import {
+  CLIENT_INFO_META_KEY,
   INTERNAL_ERROR,
   isJSONRPCRequest,
+  type JSONRPCNotification,
+  type JSONRPCRequest,
   type RequestId,
   type Server,
   type Transport,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { isFields, textOf } from '../archive/session.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { editorNamed } from '../editors/index.ts';
 import { loadCredentials } from '../home/credentials.ts';
@@ -35,6 +39,8 @@ const PASSED_ON: ReadonlySet<string> = new Set([
   'resources/read',
   'completion/complete',
 ]);
+/** The server gives no name to longer ones. */
+const MAX_CLIENT_NAME_LENGTH = 100;
 
 const say = (text: string) => process.stderr.write(`l9-memory mcp: ${text}\n`);
 
@@ -45,12 +51,14 @@ export async function mcp(
 ): Promise<number> {
   let config: Config;
   let caller: string | undefined;
+  let isNameless: boolean;
   let keys: string[];
   let offered: Offer;
   try {
     config = loadConfig(env);
-    // As for the other commands, the editor of this machine is C unless it says something else.
-    caller = asked ?? (config.mcpApiKey ? undefined : 'C');
+    // An editor without a name has the key of C. Whether the name that it gives itself counts decides the server.
+    isNameless = asked === undefined && !config.mcpApiKey;
+    caller = isNameless ? 'C' : asked;
     keys = caller === undefined ? [config.mcpApiKey!] : keysOf(config, caller);
     offered = offerOf(tools, caller);
   } catch (error) {
@@ -101,6 +109,8 @@ export async function mcp(
     for (const call of underway.values()) if (call.id === id) call.giveUp.abort();
   };
   const stdio = openStdio(process.stdin, process.stdout, (message) => {
+    const name = isNameless && 'method' in message ? nameIn(message) : null;
+    if (name !== null) link.useClient(name);
     if (!('method' in message) || !PASSED_ON.has(message.method)) {
       if ('method' in message && message.method === 'notifications/cancelled') cancel(message.params?.requestId);
       return wire.onmessage?.(message);
@@ -158,6 +168,14 @@ const headersOf = (place: Place): Record<string, string> =>
       value === null ? [] : [[`x-l9-${name}`, Buffer.from(value).toString('latin1')]],
     ),
   );
+
+/** What a client calls itself, in `initialize` or since 2026-07-28 in each request, if a header can carry it. */
+function nameIn({ method, params }: JSONRPCRequest | JSONRPCNotification): string | null {
+  const meta = isFields(params?._meta) ? params._meta : {};
+  const info = method === 'initialize' ? params?.clientInfo : meta[CLIENT_INFO_META_KEY];
+  const name = isFields(info) ? textOf(info.name) : null;
+  return name !== null && name.length <= MAX_CLIENT_NAME_LENGTH && !/\p{Cc}/u.test(name) ? name : null;
+}
 
 /** What the server offers a key of this home folder. Such a key is not limited to some sets. */
 function offerOf(asked: string, caller: string | undefined): Offer {

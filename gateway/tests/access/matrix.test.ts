@@ -1,4 +1,5 @@
 // The access matrix, cell by cell, through every API. A cell is a caller, an operation, a scope and an author.
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type Api, accepted, apisOf, isRefused } from './apis.ts';
 
@@ -48,11 +49,31 @@ let count = 0;
 /** A content that no other test has, with a word that all of them have. */
 const fresh = (what: string) => `memory ${words[count % words.length]} number ${count++}: ${what}`;
 
-describe('the access matrix', () => {
+/** The agents that stand in the place of C, by their creators. The rules are the same on both engines. */
+const agents = {
+  C: 'Cursor-IDE',
+  ...(serverUrl ? {} : { 'claude-code': 'Claude-Code' }),
+};
+
+/** Registers the agent as `l9-memory install` does, and lets it make the calls of C. */
+async function putInPlaceOfC(gateway: TestGateway, agent: string, creator: string): Promise<void> {
+  const { apiKey, token, sql } = gateway;
+  await sql('L', 'select public.register_actor($1, creator => $2)', [agent, creator]);
+  const [{ key }] = await sql('L', "select (public.create_api_key('of an editor', $1)).api_key as key", [agent]);
+  const named = (caller: string) => (caller === 'C' ? agent : caller);
+  Object.assign(gateway, {
+    apiKey: (caller: string) => (caller === 'C' ? key : apiKey(caller)),
+    token: (request: Parameters<typeof token>[0]) => token({ ...request, caller: named(request.caller) }),
+    sql: (caller: string, ...rest: [string]) => sql(named(caller), ...rest),
+  });
+}
+
+describe.each(Object.entries(agents))('the access matrix with the agent %s', (agent, creatorOfAgent) => {
   let gateway: TestGateway;
   let apis: Api[];
   beforeAll(async () => {
     gateway = await startTestGateway();
+    if (agent !== 'C') await putInPlaceOfC(gateway, agent, creatorOfAgent);
     apis = apisOf(gateway);
   });
   afterAll(() => gateway.close());
@@ -81,7 +102,7 @@ describe('the access matrix', () => {
               [content],
             );
             if (isRefused(answer)) expect(row, 'nothing may be written').toBeUndefined();
-            else expect(row).toStrictEqual({ scope, creator: caller === 'C' ? 'Cursor-IDE' : 'L-CTO' });
+            else expect(row).toStrictEqual({ scope, creator: caller === 'C' ? creatorOfAgent : 'L-CTO' });
           });
 
           it(`answers ${matrix.read[caller][scope]} when ${caller} reads ${scope} by id`, async () => {

@@ -56,7 +56,7 @@ describeOnEmbedded('l9-memory audit export', () => {
     const [{ n, total }] = await runAsSuperuser(
       gateway,
       `select count(*)::int as n, sum((details ->> 'rows')::int)::int as total from public.audit_log
-       where operation = 'EXPORT' and caller = 'L' and tool_name = 'graphql'`,
+       where operation = 'EXPORT' and caller = 'me' and tool_name = 'graphql'`,
     );
     expect(n, 'a row for each page').toBeGreaterThanOrEqual(3);
     expect(total).toBe(rows.length);

@@ -134,7 +134,7 @@ describe('l9-memory status', () => {
       const { code, out } = await runCommand(args, { home: gateway.home.home });
       expect(code).toBe(0);
       expect(out).toMatch(/^state +(ready|degraded)$/m);
-      expect(out).toMatch(/^memories +1 that C can read, /m);
+      expect(out).toMatch(/^memories +1 readable by me, /m);
       expect(out).toContain('l9-memory search');
     } finally {
       await gateway.close();

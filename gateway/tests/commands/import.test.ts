@@ -32,7 +32,7 @@ describeOnEmbedded('l9-memory import', () => {
       7,
       2,
     ]);
-    expect(mill.metadata.creator).toBe('Cursor-IDE');
+    expect(mill.metadata.creator).toBe('me');
     const [grain] = await stored('C', "project_id = 'granary'");
     expect([grain.packet_type, grain.correlation_id, grain.thread_id]).toStrictEqual(['note', 'g-1', 't']);
 

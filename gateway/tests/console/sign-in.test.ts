@@ -72,7 +72,7 @@ describe('POST /console/sign-in', () => {
       body: JSON.stringify(body),
     });
 
-  it('answers a code with a token of the administrator, once, and logs neither', async () => {
+  it('answers a code with a token of the person at this machine, once, and logs neither', async () => {
     const code = codeOf(gateway.instance.consoleLink()!);
     const answer = await signIn({ code });
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -81,7 +81,7 @@ describe('POST /console/sign-in', () => {
     const data = await eventually(async () => {
       return (await gateway.graphql({ token }, '{ whoAmI { caller isAdmin isReadOnly } }')).data;
     });
-    expect(data).toEqual({ whoAmI: { caller: 'L', isAdmin: true, isReadOnly: false } });
+    expect(data).toEqual({ whoAmI: { caller: 'me', isAdmin: true, isReadOnly: false } });
     const again = await signIn({ code });
     expect(again.status).toBe(401);
     expect(await again.json()).toMatchObject({ errors: [{ extensions: { field: 'code' } }] });

@@ -81,6 +81,7 @@ describe('the GraphQL schema', () => {
       'setFindSettings',
       'setGeneratedReview',
       'setQueryTextAudit',
+      'setRegisterUnknownClients',
       'setReviewRule',
       'setReviewSettings',
       'setSearchSettings',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { placeOfRoots } from '../../src/mcp/roots.ts';
+import type { Place } from '../../src/mcp/working-copy.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'l9-roots-')));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -13,7 +14,7 @@ const make = (name: string, isRepository = true) => {
   mkdirSync(join(path, ...(isRepository ? ['.git'] : [])), { recursive: true });
   return path;
 };
-const none = { project: null, branch: null, org: null };
+const none: Place = { project: null, branch: null, org: null };
 const placeIn = (cwd: string, roots: string[], named = none) =>
   placeOfRoots(
     roots.map((uri) => ({ uri })),

@@ -38,8 +38,13 @@ interface Editor {
   tool(name: string, args: object): Promise<{ isError: boolean; text: string; result: any }>;
 }
 
-async function editor(args: string[], env: Record<string, string> = {}, cwd?: string): Promise<Editor> {
-  const client = new Client({ name: 'editor', version: '1' });
+async function editor(
+  args: string[],
+  env: Record<string, string> = {},
+  cwd?: string,
+  name = 'editor',
+): Promise<Editor> {
+  const client = new Client({ name, version: '1' });
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [cli, 'mcp', ...args],
@@ -192,6 +197,32 @@ describeOnEmbedded('l9-memory mcp', () => {
     const query = { query: 'only may know', mode: 'lexical' };
     expect((await c.tool('search_memory', query)).result.hits.length).toBe(0);
     expect((await l.tool('search_memory', query)).result.hits.length).toBe(1);
+  });
+
+  it('knows an editor without a name by what it calls itself, once an admin allows that', async () => {
+    const creatorOf = async (name: string, args: string[] = []) => {
+      const { tool } = await editor(args, {}, undefined, name);
+      const { result } = await tool('save_memory', { content: `Written by ${name.slice(0, 20)}.`, scope: 'global' });
+      return result.memory.metadata.creator as string;
+    };
+    expect(await creatorOf('Zed')).toBe('Cursor-IDE');
+    const config = loadConfig(home.env);
+    const token = await signToken(config, loadCredentials(config), { caller: 'me', expires: '5m' });
+    const response = await fetch(`${holder().url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify({
+        query: 'mutation { admin { setRegisterUnknownClients(enabled: true) { registerUnknownClients } } }',
+      }),
+    });
+    expect(await response.json()).toStrictEqual({
+      data: { admin: { setRegisterUnknownClients: { registerUnknownClients: true } } },
+    });
+    expect(await creatorOf('Editor Zed 1.0')).toBe('editor-zed-1.0');
+    // Who has a name needs none.
+    expect(await creatorOf('Another', ['--caller', 'C'])).toBe('Cursor-IDE');
+    for (const hostile of ['L', 'l9-kernel', 'claude\n-code', 'x'.repeat(10_240)])
+      expect(await creatorOf(hostile), hostile.slice(0, 20)).toBe('Cursor-IDE');
   });
 
   it('explains that it cannot act as a caller without a key', async () => {

@@ -37,7 +37,7 @@ function SeeAs({ memory }: { memory: Memory }) {
   const me = useMe();
   const address = useAddress();
   const callers = present(useData(callersQuery, {}).data?.admin?.actors).filter(({ isActive }) => isActive);
-  const [fallback] = useState(() => (me.caller === 'L' ? 'C' : me.caller!));
+  const [fallback] = useState(() => (me.isAdmin ? 'C' : me.caller!));
   const caller = address.get('as') || fallback;
   const answer = useData(accessQuery, { id: memory.packetId, caller, projects: null, scopes: null });
   const names = callers.map((one) => one.caller);

@@ -50,7 +50,7 @@ export async function add(env: NodeJS.ProcessEnv, files: string[], options: AddO
     if (options.messages && options.session !== undefined)
       throw new Unusable('--messages: name the file of the session, which tells when each message was said');
     const read = { from, sessionId: options.sessionId, tags: options.tags };
-    if (options.start && options.url === undefined) detach = await start(env, options.caller ?? 'C');
+    if (options.start && options.url === undefined) detach = await start(env);
     const client = await connect(env, options);
     const project = options.project ?? inferProject(loadConfig(env).place.project, process.cwd()) ?? undefined;
     const sessions = options.session
@@ -84,10 +84,11 @@ function sourceOf(from: string | undefined): Source | undefined {
 }
 
 /** A server that was started on demand runs as long as this process is attached to it. */
-async function start(env: NodeJS.ProcessEnv, caller: string): Promise<() => void> {
+async function start(env: NodeJS.ProcessEnv): Promise<() => void> {
   const config = loadConfig(env);
   const { url } = await findOrStartServer(config.home, env);
-  const key = loadCredentials(config).mcpApiKeys[caller]?.[0];
+  // Whose key it is does not matter for that.
+  const [key] = Object.values(loadCredentials(config).mcpApiKeys).flat();
   return key === undefined ? () => {} : (await attach(url, key)).detach;
 }
 

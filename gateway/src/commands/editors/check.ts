@@ -68,7 +68,7 @@ async function callsOf(env: NodeJS.ProcessEnv, callers: string[]): Promise<Map<s
   const calls = new Map<string, string | null>();
   if (callers.length === 0) return calls;
   try {
-    const client = await connect(env, { caller: 'L' });
+    const client = await connect(env, {});
     for (const caller of new Set(callers)) {
       const { admin } = await client.request<{ admin: { auditLogs: { nodes: { occurredAt: string }[] } } }>(LAST_CALL, {
         caller,

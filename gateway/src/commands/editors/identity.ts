@@ -31,7 +31,7 @@ interface Rights {
 
 const asAdmin = async (config: Config, env: NodeJS.ProcessEnv): Promise<Client> => {
   await findOrStartServer(config.home, env);
-  return connect(env, { caller: 'L' });
+  return connect(env, {});
 };
 
 export type Identity = Pick<InstalledEditor, 'caller' | 'keyId' | 'apiKey'>;

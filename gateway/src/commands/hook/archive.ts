@@ -8,6 +8,9 @@ import { readEditors } from '../../home/editors.ts';
 import { inferProject } from '../../mcp/working-copy.ts';
 import type { HookInput, HookOptions } from './input.ts';
 
+/** An editor that `install` gave no actor acts as C. */
+const NAMELESS = 'C';
+
 interface Hook {
   editor: Editor;
   input: HookInput;
@@ -25,7 +28,7 @@ export function archiveInBackground({ editor, input, options, env, home }: Hook,
   }
   const { home: _, within: __, tokens: ___, ...others } = options;
   const project = options.project ?? inferProject(namedPlace(env).project, folder) ?? undefined;
-  const caller = readEditors(home)[editor.name]?.caller;
+  const caller = readEditors(home)[editor.name]?.caller ?? NAMELESS;
   const args = ['archive', 'add', `--session-id=${sessionId}`, `--from=${editor.name}`, '--start'];
   for (const [name, value] of Object.entries({ ...others, project, caller })) {
     if (typeof value === 'string') args.push(`--${name}=${value}`);

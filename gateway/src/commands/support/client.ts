@@ -1,4 +1,5 @@
 // A GraphQL client for commands on this machine: it finds the server, signs tokens and retries.
+import { PERSON } from '../../auth/identity.ts';
 import { signToken } from '../../auth/jwt.ts';
 import { errorKinds } from '../../base/errors.ts';
 import { typed } from '../../base/paths.ts';
@@ -70,7 +71,9 @@ export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): P
   if (!url)
     throw new Unusable(`no server runs on ${config.home}: start it with \`${typed.start}\`, or name one with --url`);
   if (!URL.canParse(url)) throw new Unusable('--url: not a URL');
-  const token = options.token ? () => Promise.resolve(options.token as string) : signer(config, options.caller ?? 'C');
+  const token = options.token
+    ? () => Promise.resolve(options.token as string)
+    : signer(config, options.caller ?? PERSON);
   // Only this key shows the model.
   const monitor = config.metrics.key ?? loadCredentials(config).mcpApiKeys.L?.[0];
   const ready = async () => {

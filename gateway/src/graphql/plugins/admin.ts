@@ -85,6 +85,7 @@ const MUTATION_FUNCTIONS: ReadonlySet<string> = new Set([
   'set_find_settings',
   'set_generated_review',
   'set_query_text_audit',
+  'set_register_unknown_clients',
   'set_review_rule',
   'set_review_settings',
   'set_search_settings',
