@@ -6,7 +6,15 @@ import { memoryTool, memoryToolHandlers } from '@l9-memory/client/anthropic';
 import { L9Store } from '@l9-memory/client/langgraph';
 import { L9Session } from '@l9-memory/client/openai-agents';
 import { FakeListChatModel } from '@langchain/core/utils/testing';
-import { Annotation, type BaseStore, END, InMemoryStore, type LangGraphRunnableConfig, START, StateGraph } from '@langchain/langgraph';
+import {
+  Annotation,
+  type BaseStore,
+  END,
+  InMemoryStore,
+  type LangGraphRunnableConfig,
+  START,
+  StateGraph,
+} from '@langchain/langgraph';
 import {
   Agent,
   type AgentInputItem,
@@ -47,7 +55,12 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
           return next
             ? {
                 content: [
-                  { type: 'tool-call', toolCallId: `call-${left.length}`, toolName: next[0], input: JSON.stringify(next[1]) },
+                  {
+                    type: 'tool-call',
+                    toolCallId: `call-${left.length}`,
+                    toolName: next[0],
+                    input: JSON.stringify(next[1]),
+                  },
                 ],
                 finishReason: { unified: 'tool-calls', raw: undefined },
                 usage,

@@ -19,7 +19,9 @@ describeOnEmbedded('the TypeScript client', () => {
         logLevel: 'silent',
       });
       const { output } = await bundle.generate({ format: 'esm' });
-      expect(output.flatMap((part) => (part.type === 'chunk' ? [...part.imports, ...part.dynamicImports] : []))).toStrictEqual([]);
+      expect(
+        output.flatMap((part) => (part.type === 'chunk' ? [...part.imports, ...part.dynamicImports] : [])),
+      ).toStrictEqual([]);
       const options = { url: gateway.instance.url, key: gateway.apiKey('C'), projectId: 'page' };
       const browser = await launch();
       try {

@@ -101,9 +101,9 @@ describeOnEmbedded('the TypeScript client', () => {
     await clientOf('C', { projectId: 'bakery' }).save('The oven is hot.');
     await memory.save({ content: 'All shops close on Sundays.', scope: 'global' });
     const contents = async (options: object) =>
-      (
-        await collect(memory.list({ orderBy: ['CREATED_AT_DESC'], pageSize: 2, ...options }).pages())
-      )[0]!.items.map(({ content }) => content);
+      (await collect(memory.list({ orderBy: ['CREATED_AT_DESC'], pageSize: 2, ...options }).pages()))[0]!.items.map(
+        ({ content }) => content,
+      );
     expect((await contents({}))[0]).toBe('All shops close on Sundays.');
     expect(await contents({})).not.toContain('The oven is hot.');
     expect(await contents({ projectId: 'bakery' })).toStrictEqual(['All shops close on Sundays.', 'The oven is hot.']);
@@ -142,9 +142,7 @@ describeOnEmbedded('the TypeScript client', () => {
     const { hits, nearest, searched } = await memory.search(search);
     expect([hits, nearest, searched.scopes]).toStrictEqual([[], [], ['developer', 'global']]);
     expect(JSON.stringify(await memory.find('vault code'))).not.toContain('vault code changes');
-    expect(await collect(memory.list({ filter: { packetId: { equalTo: hidden.packetId } } }))).toStrictEqual(
-      [],
-    );
+    expect(await collect(memory.list({ filter: { packetId: { equalTo: hidden.packetId } } }))).toStrictEqual([]);
     for (const call of [
       (id: string) => memory.get(id),
       (id: string) => memory.update(id, { content: 'mine' }),
