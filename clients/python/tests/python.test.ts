@@ -79,7 +79,7 @@ describeWithPython('the client for Python', () => {
     });
   });
 
-  describeOnEmbedded('what it sends', () => {
+  describeOnEmbedded('a request of the client', () => {
     const schema = buildSchema(readFileSync(join(root, 'gateway', 'schema.graphql'), 'utf8'));
     let described: Described;
     beforeAll(async () => {

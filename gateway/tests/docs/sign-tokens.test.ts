@@ -58,7 +58,7 @@ const connections = [
     .matchAll(/^ {2}(\w+)\((?:[^()]*|[^()]*\([^()]*\)[^()]*)\): \w+Connection$/gm),
 ].map(([, name]) => name!);
 
-describe('tokens that a backend signs for its users', () => {
+describe('a token that a backend signs for a user', () => {
   const gateway = useTestGateway({ embedder: cheapEmbedder, env: { JWT_SECRET: SECRET } });
   const clients: Client[] = [];
   let annToken: string;
@@ -143,14 +143,14 @@ describe('tokens that a backend signs for its users', () => {
   let annsPointer: string;
   let annsAccess: string;
 
-  it('are those of the page, with the claims that it lists', () => {
+  it('is that of the page, with the claims that it lists', () => {
     expect(decodeJwt(annToken)).toMatchObject({ caller: 'shop', user_id: ann, iss: 'l9-memory', aud: 'l9-memory' });
     const { exp, iat } = decodeJwt(annToken);
     expect(exp! - iat!).toBe(600);
     expect(connections.length).toBeGreaterThan(25);
   });
 
-  it('tell a user the same before and after another one has memories, over every API', async () => {
+  it('tells a user the same before and after another one has memories, over every API', async () => {
     await ask(benToken, annSaves.replace('Linden Lane 5', 'Harbour Street 9'));
     await gateway.embedded();
     const before = await toldTo(benToken);
@@ -191,7 +191,7 @@ describe('tokens that a backend signs for its users', () => {
     annsAccess = own.searchMemory.hits[0].accessId;
   });
 
-  it('answer for the ids of another user as for ids that are not there', async () => {
+  it('answers for the ids of another user as for ids that are not there', async () => {
     const call = await mcp(benToken);
     const answersFor = async (id: string, pointer: string, access: string) => {
       const answers: unknown[] = [];
@@ -242,7 +242,7 @@ describe('tokens that a backend signs for its users', () => {
     expect(count).toBe(1);
   });
 
-  it('give each user a memory of the same text, and show all users what the application saved without one', async () => {
+  it('gives each user a memory of the same text, and shows all users what the application saved without one', async () => {
     const save = async (token: string) => (await ask(token, annSaves)).saveMemory.status;
     expect([await save(annToken), await save(benToken), await save(nobodyToken)]).toStrictEqual([
       'skipped_dedupe',
@@ -261,7 +261,7 @@ describe('tokens that a backend signs for its users', () => {
     expect((await count(await gateway.token({ caller: 'L' }))).length).toBe(4);
   });
 
-  it('end at once for a user that is deactivated', async () => {
+  it('ends at once for a user that is deactivated', async () => {
     await gateway.query('L', 'mutation ($id: UUID) { admin { createUser(name: "Ben", userId: $id) { name } } }', {
       id: ben,
     });
@@ -274,7 +274,7 @@ describe('tokens that a backend signs for its users', () => {
   });
 
   describeWithPython('signed in Python', () => {
-    it('say the same as those of Node', async () => {
+    it('says the same as that of Node', async () => {
       const token = (
         await runPython(['-', ann], { JWT_SECRET: SECRET }, `${python}\nimport sys\nprint(token_for(sys.argv[1]))\n`)
       ).trim();
@@ -285,7 +285,7 @@ describe('tokens that a backend signs for its users', () => {
     });
   });
 
-  itOnEmbedded('are verified by public keys where JWKS_URL is set', async () => {
+  itOnEmbedded('is verified by public keys where JWKS_URL is set', async () => {
     const probe = createServer().listen(0, '127.0.0.1');
     await once(probe, 'listening');
     const { port } = probe.address() as AddressInfo;

@@ -12,7 +12,7 @@ const NOWHERE = '00000000-0000-7000-8000-00000000dead';
 const BRIEF = { type: 'ref/resource' as const, uri: 'memory://project/{project}/brief' };
 const MODERN = '2026-07-28';
 
-describe('what MCP offers beside tools', () => {
+describe('MCP beside its tools', () => {
   const gateway = useTestGateway({ embedder: cheapEmbedder });
   const ids = {} as { open: string; hidden: string };
   beforeAll(async () => {

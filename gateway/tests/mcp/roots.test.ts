@@ -21,28 +21,28 @@ const placeIn = (cwd: string, roots: string[], named = none) =>
     { named, folder: cwd, env: process.env },
   )?.project;
 
-describe('the roots of a client', () => {
+describe('the list of roots of a client', () => {
   const home = make('home', false);
   const [site, shop, plain] = [make('site'), make('shop'), make('plain', false)];
   const uri = (path: string) => pathToFileURL(path).href;
 
-  it('decide by the first that lies in a Git working copy', () => {
+  it('decides by the first that lies in a Git working copy', () => {
     expect(placeIn(home, [uri(plain), uri(site), uri(shop)])).toBe('site');
     mkdirSync(join(shop, 'src'));
     expect(placeIn(home, [uri(join(shop, 'src'))])).toBe('shop');
   });
 
-  it('decide where the process was started in a working copy of none of them', () => {
+  it('decides where the process was started in a working copy of none of them', () => {
     expect(placeIn(site, [uri(shop)])).toBe('shop');
   });
 
-  it('decide nothing where the process was started in one of them', () => {
+  it('decides nothing where the process was started in one of them', () => {
     expect(placeIn(site, [uri(shop), uri(site)])).toBeUndefined();
     expect(placeIn(join(shop, 'src'), [uri(shop)])).toBeUndefined();
     expect(placeIn(home, [uri(folder)])).toBeUndefined();
   });
 
-  it('decide nothing where none is a folder with a project', () => {
+  it('decides nothing where none is a folder with a project', () => {
     expect(placeIn(home, [])).toBeUndefined();
     const others = [
       'https://example.com/site',
@@ -54,7 +54,7 @@ describe('the roots of a client', () => {
     expect(placeIn(home, [...others, uri(plain)])).toBeUndefined();
   });
 
-  it('give way to what the environment names', () => {
+  it('gives way to what the environment names', () => {
     expect(placeIn(home, [uri(site)], { ...none, project: 'named' })).toBe('named');
   });
 });
