@@ -61,8 +61,9 @@ class L9Memory(Reads, Writes):
         timeout: float = 60.0,
         max_retries: int = 5,
     ) -> L9Memory:
-        """A client of the server of a home folder on this machine (``L9_MEMORY_HOME``, else ``~/.l9-memory``), which is started if
-        none runs: ``command`` is an installed l9-memory. A server that was started here ends with ``close``, or with this program.
+        """A client of the server of a home folder on this machine (``L9_MEMORY_HOME``, else ``~/.l9-memory``).
+
+        If none runs, ``command``, an installed l9-memory, starts one. It ends with ``close``, or with this program.
 
         ``caller``: whose key of the home folder is used; C, or L for an administrator.
         """
@@ -85,7 +86,10 @@ class L9Memory(Reads, Writes):
         operation_name: str | None = None,
         timeout: float | None = None,
     ) -> dict[str, Any]:
-        """The data of any request of GraphQL, as it is answered. One with a mutation is sent again only if it was certainly not run."""
+        """The data of any request of GraphQL, as it is answered.
+
+        One with a mutation is sent again only if it was certainly not run.
+        """
         return self._transport.call(
             query, variables or {}, is_repeatable="mutation" not in query, timeout=timeout, operation=operation_name
         )

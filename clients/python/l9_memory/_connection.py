@@ -1,4 +1,4 @@
-"""Requests over HTTP, with one time limit for all of connecting, sending and reading. It follows no redirect and uses no proxy."""
+"""Requests over HTTP, with one time limit for all of connecting, sending and reading. No redirect is followed, no proxy used."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 class L9MemoryError(Exception):
     """A call failed.
 
-    ``code`` is one of docs/reference/errors.md (``SCOPE_DENIED``, ``INVALID_INPUT``, ``RATE_LIMITED`` …), or of the client itself:
+    ``code`` is one of docs/reference/errors.md (``SCOPE_DENIED``, ``INVALID_INPUT``, ``RATE_LIMITED`` …), or of the client:
 
     - ``UNREACHABLE``: no connection, or it broke before the whole answer was there;
     - ``TIMEOUT``: no answer within the time limit;

@@ -66,7 +66,7 @@ def texts(field: str, values: Sequence[Any] | None) -> list[str] | None:
 
 
 def batches(items: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Lists of items that fit into one request each. An item that is too large by itself is sent alone, for the server to refuse."""
+    """Lists of items that fit into one request each. One that is too large by itself goes alone: the server refuses it."""
     batch: list[dict[str, Any]] = []
     size = 0
     for item in items:

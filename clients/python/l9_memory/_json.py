@@ -21,7 +21,8 @@ def encode(value: Any) -> bytes:
     except L9MemoryError:
         raise
     except (TypeError, ValueError, RecursionError):
-        raise invalid("body", "a value is none of JSON: a number that is not finite, an object of Python, or one in itself") from None
+        reason = "a value is none of JSON: a number that is not finite, an object of Python, or one in itself"
+        raise invalid("body", reason) from None
 
 
 def _plain(value: Any) -> Any:

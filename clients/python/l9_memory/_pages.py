@@ -11,7 +11,7 @@ from ._types import Memory
 
 
 class Pages:
-    """A list of memories. Iterating gives one after the other, and :meth:`pages` a list for each request; each begins from the start."""
+    """A list of memories. Iterating gives one after the other, :meth:`pages` a list for each request; each begins anew."""
 
     def __init__(self, fetch: Callable[[str | None], Any]) -> None:
         self._fetch = fetch

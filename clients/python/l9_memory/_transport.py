@@ -42,7 +42,13 @@ class Transport:
         self._connections = Connections(address, ssl_context)
 
     def call(
-        self, document: str, variables: Mapping[str, Any], *, is_repeatable: bool, timeout: float | None, operation: str | None = None
+        self,
+        document: str,
+        variables: Mapping[str, Any],
+        *,
+        is_repeatable: bool,
+        timeout: float | None,
+        operation: str | None = None,
     ) -> dict[str, Any]:
         """The data of an answer without errors.
 

@@ -58,13 +58,13 @@ class Writes(Calls):
         return self._mutate(SaveResult, "save", given, timeout, is_repeatable="idempotencyKey" in given)
 
     def save_many(
-        self, items: Iterable[Item | str], *, all_or_nothing: bool = False, timeout: float | None = None
+        self, items: Iterable[Item | Mapping[str, Any] | str], *, all_or_nothing: bool = False, timeout: float | None = None
     ) -> StoreResult:
-        """Saves any number of memories, in batches of at most 500. A text is an item of kind note.
+        """Saves any number of memories, in batches of at most 500. A text is a note; :class:`Item` has the fields of others.
 
-        An item that the server refuses is listed in ``errors``, and the others are stored. ``all_or_nothing`` stores none then, and
-        takes what fits into one batch. ``timeout`` is that of each batch. If a batch fails as a whole, ``error.data`` holds under
-        ``result`` what became of the batches before.
+        An item that the server refuses is listed in ``errors``, and the others are stored; with ``all_or_nothing`` none is, and
+        all have to fit into one batch. ``timeout`` is that of each batch. If a batch fails as a whole, ``error.data`` holds
+        under ``result`` what became of the batches before.
         """
         result = StoreResult()
         source = batches(self._item(index, item) for index, item in enumerate(items))
@@ -140,7 +140,10 @@ class Writes(Calls):
         source_packet: Id | None = None,
         timeout: float | None = None,
     ) -> Relationship | None:
-        """States how two entities are related: ``relate("billing", "depends_on", "postgres")``. None while it waits for a review."""
+        """States how two entities are related: ``relate("billing", "depends_on", "postgres")``.
+
+        None while it waits for a review.
+        """
         given = variables_of(
             **{"source": source, "type": type, "target": target, "confidence": confidence, "scope": scope},
             source_packet=source_packet,
@@ -161,7 +164,7 @@ class Writes(Calls):
     def _key(self, given: str | None) -> str | None:
         return given if given is not None or self._transport.max_retries == 0 else str(uuid.uuid4())
 
-    def _item(self, index: int, item: Item | str) -> dict[str, Any]:
+    def _item(self, index: int, item: Item | Mapping[str, Any] | str) -> dict[str, Any]:
         given: dict[str, Any] = {"content": item} if isinstance(item, str) else dict(item)
         for name in given.keys() - ITEM_FIELDS:
             raise invalid(f"items[{index}]", f"has no field {name}; the fields of a kind belong into data")

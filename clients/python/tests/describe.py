@@ -32,7 +32,7 @@ def type_of(hint: Any) -> dict[str, Any]:
 def classes() -> dict[str, Any]:
     found = [one for module in (_types, _found) for one in vars(module).values() if dataclasses.is_dataclass(one)]
     return {
-        one.graphql_type: {camel(name): type_of(hint) for name, hint in hints_of(one).items()}
+        getattr(one, "graphql_type"): {camel(name): type_of(hint) for name, hint in hints_of(one).items()}
         for one in found
         if isinstance(one, type)
     }

@@ -1,4 +1,4 @@
-"""The Python of README.md and of the how-to guide, run as it is written against a gateway whose address and key the environment has."""
+"""The Python of README.md and of the how-to guide, run as it is written, on the gateway that the environment names."""
 
 from __future__ import annotations
 

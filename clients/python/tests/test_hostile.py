@@ -166,7 +166,8 @@ class Arguments(unittest.TestCase):
     def test_sends_no_key_that_would_add_a_header_and_quotes_none(self) -> None:
         with Scripted(answer({"data": {}})) as server:
             for key in ("key\r\nX-Evil: 1", "key\n", "two words", "", "schl\u00fcssel"):
-                for given in ({"key": key}, {"token": lambda key=key: key}):
+                cases: list[dict[str, Any]] = [{"key": key}, {"token": lambda key=key: key}]
+                for given in cases:
                     with L9Memory(server.url, **given) as memory, self.assertRaises(L9MemoryError) as caught:
                         memory.graphql("{ __typename }")
                     self.assertEqual(caught.exception.code, "INVALID_INPUT")
@@ -192,7 +193,7 @@ class Arguments(unittest.TestCase):
                 lambda: memory.save("a text", tags="one"),
                 lambda: memory.save("a text", tags=[1]),  # type: ignore[list-item]
                 lambda: memory.search(since=datetime(2026, 1, 1)),
-                lambda: memory.save_many([{"content": "a text", "packetId": "p"}]),  # type: ignore[typeddict-unknown-key]
+                lambda: memory.save_many([{"content": "a text", "packetId": "p"}]),
                 lambda: memory.list(page_size=1001),
                 lambda: memory.save("a text", timeout=0),
             )

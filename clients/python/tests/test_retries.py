@@ -59,7 +59,9 @@ class Retries(unittest.TestCase):
 
     def test_gives_each_save_a_key_of_its_own(self) -> None:
         def twice(memory: L9Memory) -> None:
-            save(memory), save(memory), memory.save("a text", idempotency_key="mine")
+            save(memory)
+            save(memory)
+            memory.save("a text", idempotency_key="mine")
 
         server, _ = self.sent(twice, DONE)
         keys = [server.json(number)["variables"]["input"]["idempotencyKey"] for number in (0, 1, 2)]

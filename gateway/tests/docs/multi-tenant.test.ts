@@ -110,7 +110,7 @@ describe('a service with a tenant for each customer', () => {
     expect(readFileSync(file, 'utf8')).not.toContain(keys.agent);
   });
 
-  describeWithPython('whose customer leaves', () => {
+  describeWithPython('the example for a customer who leaves', () => {
     it('erases all memories of the tenant, and none of another one', async () => {
       const printed = await runPython(
         ['-'],
