@@ -48,6 +48,9 @@ def find_or_start(
     except BaseException:
         stop()
         raise
+    finally:
+        # The server goes on writing to its own end.
+        log.close()
 
 
 def _start(folder: Path, command: str | Sequence[str]) -> tuple[subprocess.Popen[bytes], Any]:
@@ -63,6 +66,7 @@ def _start(folder: Path, command: str | Sequence[str]) -> tuple[subprocess.Popen
             [program, *words[1:], "start"], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
         )
     except OSError as error:
+        log.close()
         raise _not_started(f"{words[0]} can't be run: {error.strerror}") from None
     return process, log
 
