@@ -12,6 +12,8 @@ import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
 describeOnEmbedded('the TypeScript client', () => {
   describeInBrowser('on a page', () => {
     const gateway = useTestGateway({ embedder: cheapEmbedder });
+    // Its schema is built at the first request, for which a client would not wait on a busy machine.
+    beforeAll(() => gateway.query('C', '{ __typename }'));
 
     it('saves and finds, and needs no module of Node', async () => {
       const bundle = await rolldown({
