@@ -11,6 +11,7 @@ import {
   type BaseStore,
   END,
   InMemoryStore,
+  type Item,
   type LangGraphRunnableConfig,
   START,
   StateGraph,
@@ -198,7 +199,8 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
       const text = JSON.stringify(answer ?? null, (name, value) => (differs.test(name) ? undefined : value));
       const copy = JSON.parse(text);
       const isItems = Array.isArray(copy) && copy.every((item) => item && !Array.isArray(item) && 'key' in item);
-      return isItems ? copy.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : copy;
+      const place = ({ namespace, key }: Item) => JSON.stringify([namespace, key]);
+      return isItems ? copy.sort((a: Item, b: Item) => (place(a) < place(b) ? -1 : 1)) : copy;
     };
     const bothAnswer = async (ask: (store: BaseStore) => Promise<unknown>) => {
       const [expected, answer] = [await ask(stores[0]), await ask(stores[1])];

@@ -73,6 +73,7 @@ export async function startEmbedded(options: EmbeddedOptions, load = loadEngine)
     lock.announce({ url: gateway.url, instance: gateway.id, onDemand: false });
     const keys = engine.loadCredentials(config);
     const claims = { caller, userId, scopes, projects, expires: `${TOKEN_LASTS_MS / 1_000}s` };
+    let closed: Promise<void> | null = null;
     let signed: { token: Promise<string>; renewAt: number } | null = null;
     return {
       url: gateway.url,
@@ -81,9 +82,9 @@ export async function startEmbedded(options: EmbeddedOptions, load = loadEngine)
           signed = { token: engine.signToken(config, keys, claims), renewAt: Date.now() + TOKEN_LASTS_MS / 2 };
         return signed.token;
       },
-      async close() {
-        await gateway.close();
-        lock.release();
+      close() {
+        closed ??= gateway.close().finally(lock.release);
+        return closed;
       },
     };
   } catch (error) {

@@ -1,7 +1,7 @@
 // L9Memory.embedded(), with the sources of the gateway in the place of the package l9-memory.
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { createTestHome, type TestHome } from '../../../gateway/tests/support/home.ts';
-import { type EmbeddedOptions, type Engine, startEmbedded } from '../src/embedded.ts';
+import { type Embedded, type EmbeddedOptions, type Engine, startEmbedded } from '../src/embedded.ts';
 import { L9Memory } from '../src/index.ts';
 
 const load = () => import('../../../gateway/src/index.ts') as Promise<unknown> as Promise<Engine>;
@@ -11,8 +11,15 @@ describeOnEmbedded('the embedded form of the TypeScript client', () => {
   beforeAll(async () => {
     home = await createTestHome();
   });
+  const started: Embedded[] = [];
+  // Closing twice is harmless, and a test that fails closes nothing.
+  afterEach(() => Promise.all(started.splice(0).map((embedded) => embedded.close())));
   afterAll(() => home.drop());
-  const start = (options: EmbeddedOptions = {}) => startEmbedded({ home: home.home, ...options }, load);
+  const start = async (options: EmbeddedOptions = {}) => {
+    const embedded = await startEmbedded({ home: home.home, ...options }, load);
+    started.push(embedded);
+    return embedded;
+  };
 
   it('keeps memories in its folder, which one process at a time uses', async () => {
     const first = await start();

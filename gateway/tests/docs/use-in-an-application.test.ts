@@ -23,6 +23,8 @@ const block = (text: string, language: string, heading: string) =>
 
 describeOnEmbedded('docs/how-to/use-in-an-application.md', () => {
   const gateway = useTestGateway({ embedder: cheapEmbedder });
+  // The schema is built at the first request, for which a client would not wait on a busy machine.
+  beforeAll(() => gateway.query('C', '{ __typename }'));
   const folder = mkdtempSync(join(tmpdir(), 'l9-application-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 

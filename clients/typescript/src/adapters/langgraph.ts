@@ -194,5 +194,6 @@ function textsOf(value: unknown, name = ''): string[] {
 
 function fits({ matchType, path }: MatchCondition, namespace: string[]): boolean {
   const from = matchType === 'prefix' ? 0 : namespace.length - path.length;
-  return from >= 0 && path.every((label, place) => label === '*' || namespace[from + place] === label);
+  const isLongEnough = namespace.length >= path.length;
+  return isLongEnough && path.every((label, place) => label === '*' || namespace[from + place] === label);
 }
