@@ -37,7 +37,8 @@ async function connectTo(client: ClientOf1 | ClientOf2, transport: object): Prom
 }
 
 /** A client of the SDK 2.x that speaks the version of 2026-07-28 only. */
-const modern = () => new ClientOf2(me, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+const modern = () =>
+  new ClientOf2(me, { versionNegotiation: { mode: { pin: '2026-07-28' }, probe: { timeoutMs: 120_000 } } });
 
 const inspector = join(
   import.meta.dirname,

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
 import { KnownError } from '../base/errors.ts';
-import { isBranch, isProject } from '../input/names.ts';
+import { isBranch, isProject, PROJECT_NAME } from '../input/names.ts';
 import type { Identity } from './identity.ts';
 
 /** The bearer token of a request, or null. */
@@ -40,7 +40,7 @@ export function textOf(headers: IncomingHttpHeaders, name: string): string | nul
 export function withHeaders(identity: Identity, headers: IncomingHttpHeaders): Identity {
   const correlationId = CORRELATION_ID.exec(String(headers['x-correlation-id'] ?? ''))?.[0] ?? null;
   const traceId = TRACEPARENT.exec(String(headers.traceparent ?? ''))?.[1] ?? null;
-  const project = nameIn(headers, 'X-L9-Project', isProject, '1 to 200 letters, digits and . _ / @ : + -');
+  const project = nameIn(headers, 'X-L9-Project', isProject, PROJECT_NAME);
   const branch = nameIn(
     headers,
     'X-L9-Branch',

@@ -29,7 +29,10 @@ function noticeAboutOrg({ orgId, orgName }: Identity, org: string | null): Recor
 /** What of an identity decides which tools and prompts it is offered. */
 const offerOf = ({ role, toolSets }: Identity) => JSON.stringify([role, toolSets]);
 
-/** GET /attach: a response that stays open while the server runs. A line is added when its key is offered something else. `close` ends all of them. */
+/**
+ * GET /attach: a response that stays open while the server runs, and gets another line when its key is offered something else.
+ * `close` ends all of them.
+ */
 export function mountAttach(
   app: Express,
   { authentication, rateLimits, onDirectoryRead, onIdle, graceMs }: AttachOptions,

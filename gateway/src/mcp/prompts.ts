@@ -3,6 +3,7 @@ import type { GetPromptResult, Prompt } from '@modelcontextprotocol/server';
 import { isReviewer } from '../auth/identity.ts';
 import { HOW_TO_SAVE } from '../editors/skill.ts';
 import { shownName } from '../input/echo.ts';
+import { isProject, PROJECT_NAME } from '../input/names.ts';
 import { isBlank } from '../input/text.ts';
 import { recalled } from '../operations/recalled.ts';
 import { BUDGET, recallForPrompt, recallForStart } from '../recall/recall.ts';
@@ -82,6 +83,8 @@ export async function getPrompt(calls: Calls, name: string, given: Arguments = {
   const named = Object.entries(given).filter(([, value]) => !isBlank(value));
   const unknown = named.find(([field]) => !prompt.arguments?.some((argument) => argument.name === field));
   if (unknown) throw await refuse('arguments', `${shownName(unknown[0], 'one of them')} is no argument of this prompt`);
+  if (named.some(([field, value]) => field === PROJECT.name && !isProject(value)))
+    throw await refuse(PROJECT.name, `must be ${PROJECT_NAME}`);
   const text = await orProtocolError(() => prompt.text(calls, Object.fromEntries(named)));
   return { description: prompt.description!, messages: [{ role: 'user', content: { type: 'text', text } }] };
 }

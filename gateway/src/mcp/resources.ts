@@ -7,6 +7,7 @@ import {
   ResourceNotFoundError,
 } from '@modelcontextprotocol/server';
 import { mcpText } from '../base/errors.ts';
+import { isProject, PROJECT_NAME } from '../input/names.ts';
 import { RECALLED } from '../operations/recalled.ts';
 import { recallForStart } from '../recall/recall.ts';
 import type { Calls } from './calls.ts';
@@ -54,6 +55,8 @@ export async function readResource(calls: Calls, uri: string, hasReviewPage: boo
     const error = await calls.refuse('resources/read', invalid('uri', 'there is no such resource'));
     throw uri.length > MAX_URI_LENGTH ? asProtocolError(error) : new ResourceNotFoundError(uri, mcpText(error));
   }
+  if ('project' in address && !isProject(address.project))
+    throw asProtocolError(await calls.refuse('resources/read', invalid('uri', `its project must be ${PROJECT_NAME}`)));
   const text =
     'memory' in address ? await memoryText(calls, address.memory, uri) : await briefText(calls, address.project);
   return { contents: [{ uri, mimeType: TEXT, text }] };

@@ -241,7 +241,8 @@ describe('MCP beside its tools', () => {
     expect(pages).toBe(3);
     expect(new Set(listed).size).toBe(listed.length);
     expect(listed.filter((uri) => uri.startsWith('memory://project/buoy%2F'))).toHaveLength(230);
-    expect(await read(client, 'memory://project/buoy/007/brief').catch(String)).toMatch(/Nothing is remembered/);
+    await gateway.save('C', 'Buoy 7 is red.', { project_id: 'buoy/007', kind: 'rule' });
+    expect(await read(client, 'memory://project/buoy/007/brief')).toContain('"Buoy 7 is red."');
     const { completion } = await client.complete({ ref: BRIEF, argument: { name: 'project', value: 'buoy/' } });
     expect([completion.values.length, completion.total, completion.hasMore]).toStrictEqual([100, 230, true]);
   });
@@ -250,6 +251,10 @@ describe('MCP beside its tools', () => {
     ['an address that is none', (client: Client) => client.readResource({ uri: `memory://${'x'.repeat(5_000)}` })],
     ['an id that is none', (client: Client) => client.readResource({ uri: 'memory://quay' })],
     ['a project that can be none', (client: Client) => client.readResource({ uri: 'memory://project/a b/brief' })],
+    [
+      'a project of a prompt that can be none',
+      (client: Client) => client.getPrompt({ name: 'recall', arguments: { project: 'a b' } }),
+    ],
     ['an argument that is none', (client: Client) => client.getPrompt({ name: 'recall', arguments: { obey: 'x' } })],
     [
       'a template that is none',

@@ -13,6 +13,8 @@ import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { cli, createProcessHome, type ProcessHome } from '../home/processes.ts';
 
 const MODERN = '2026-07-28';
+// A machine may need long to start the process.
+const versionNegotiation = { mode: { pin: MODERN }, probe: { timeoutMs: 240_000 } };
 
 // What differs by engine is tested over HTTP.
 describeOnEmbedded('l9-memory mcp', () => {
@@ -51,7 +53,7 @@ describeOnEmbedded('l9-memory mcp', () => {
   };
 
   it('serves a client of 2026-07-28 without a handshake', async () => {
-    const client = new ClientOf2({ name: 'modern', version: '1' }, { versionNegotiation: { mode: { pin: MODERN } } });
+    const client = new ClientOf2({ name: 'modern', version: '1' }, { versionNegotiation });
     clients.push(client);
     await client.connect(new StdioOf2(start(home.home, { L9_PROJECT: 'pier' })));
     expect(client.getNegotiatedProtocolVersion()).toBe(MODERN);
@@ -100,7 +102,7 @@ describeOnEmbedded('l9-memory mcp', () => {
     );
     const key = (await admin('mutation { admin { createApiKey(name: "r", caller: "R") { apiKey } } }')).createApiKey;
     const env = { MCP_API_KEY: key.apiKey };
-    const modern = new ClientOf2({ name: 'modern', version: '1' }, { versionNegotiation: { mode: { pin: MODERN } } });
+    const modern = new ClientOf2({ name: 'modern', version: '1' }, { versionNegotiation });
     const older = new Client({ name: 'older', version: '1' });
     clients.push(modern, older);
     const args = ['--tools', 'core,review'];
