@@ -32,7 +32,7 @@ Save when it happens, not at the end. Worth saving is what a colleague would nee
 | a rule or preference of the user | \`save_memory\`, kind \`rule\` or \`preference\` |
 | work that is left over | \`memory_store\`, kind \`todo\`: text, status \`open\` |
 | a cause and its fix, a trap, what did not work | \`reflect\`: a lesson |
-| how something is run or repaired | \`memory_store\`, kind \`runbook\`: title, service, steps |
+| how something is run or repaired | \`memory_store\`, kind \`runbook\`: title, service, steps, each with a description |
 | something true of the world: a port, an owner, a limit | \`save_memory\`, kind \`fact\` |
 | anything else that lasts | \`save_memory\`, kind \`note\` |
 
