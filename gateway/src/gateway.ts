@@ -26,6 +26,7 @@ import { mountGuard } from './http/guard.ts';
 import { mountHealth, mountMetrics } from './http/health.ts';
 import { endJsonWithLineFeed } from './http/line-feed.ts';
 import { logRefusals } from './http/log-refusals.ts';
+import { protectedResource } from './http/protected-resource.ts';
 import { mountMcp } from './mcp/http.ts';
 import { openGatewayHealth } from './metrics/gateway-health.ts';
 import type { Metrics } from './metrics/index.ts';
@@ -145,7 +146,9 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     );
     if (hasConsole(config)) mountConsole(app, { config, instance: id, keys: credentials.current, rateLimits });
     graphql.mount(app, http.server);
-    mountErrors(app, logger, denials);
+    const oauth = protectedResource(config.jwt);
+    oauth?.mount(app);
+    mountErrors(app, logger, denials, oauth);
 
     signal?.throwIfAborted();
     http.serve(app);
@@ -191,7 +194,7 @@ async function serveMetrics(port: number, metrics: Metrics, logger: Logger, deni
   const app = express().disable('x-powered-by').use(logRequests(logger));
   mountGuard(app, { host: LOOPBACK, allowedHosts: [] });
   mountMetrics(app, metrics);
-  mountErrors(app, logger, denials);
+  mountErrors(app, logger, denials, null);
   const http = httpServer();
   http.serve(app);
   await http.listen({ host: LOOPBACK, port });

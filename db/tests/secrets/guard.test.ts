@@ -26,7 +26,18 @@ const DERIVED: Readonly<Record<string, string>> = {
 // Columns that hold the name of something registered, a choice from a list, or what the database computes.
 const CHOSEN = [
   ...['scope', 'scopes', 'readable_scopes', 'writable_scopes', 'project_id', 'projects', 'default_project'],
-  ...['caller', 'creator', 'created_by', 'asserted_by', 'archived_by', 'agent', 'agent_id', 'source', 'source_agent'],
+  ...[
+    'caller',
+    'creator',
+    'created_by',
+    'registered_by',
+    'asserted_by',
+    'archived_by',
+    'agent',
+    'agent_id',
+    'source',
+    'source_agent',
+  ],
   ...[
     'role',
     'login',

@@ -32,10 +32,11 @@ Save when it happens, not at the end. Worth saving is what a colleague would nee
 | a rule or preference of the user | \`save_memory\`, kind \`rule\` or \`preference\` |
 | work that is left over | \`memory_store\`, kind \`todo\`: text, status \`open\` |
 | a cause and its fix, a trap, what did not work | \`reflect\`: a lesson |
-| how something is run or repaired | \`memory_store\`, kind \`runbook\`: title, steps |
+| how something is run or repaired | \`memory_store\`, kind \`runbook\`: title, service, steps, each with a description |
 | something true of the world: a port, an owner, a limit | \`save_memory\`, kind \`fact\` |
 | anything else that lasts | \`save_memory\`, kind \`note\` |
 
+- The fields of a kind go into \`data\` of the item.
 - One fact in each memory, in a sentence that is understood without this session: names instead of "it" and "here", dates instead of "yesterday", the reason with it.
 - The words of the user go before your own. Do not save guesses as facts.
 - Leave the project as it is inferred. Scope \`developer\` is for this project; \`global\` only for what holds in every project.

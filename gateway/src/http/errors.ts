@@ -6,6 +6,7 @@ import { challenge } from '../auth/challenge.ts';
 import { addressOf, apiKey, keysIn } from '../auth/request.ts';
 import { errorExtensions, isCounted, KnownError, mcpText, type PublicError, toPublicError } from '../base/errors.ts';
 import { noteRefusal } from './log-refusals.ts';
+import type { ProtectedResource } from './protected-resource.ts';
 
 export const NOT_JSON = 'body: not valid JSON';
 
@@ -43,14 +44,14 @@ const bodyOf = (path: string, error: PublicError) =>
  * Answers requests that reach no API: without a valid identity or body, or for an unknown path. Express itself would answer
  * with a stack trace, and log the bodies that it can't parse.
  */
-export function mountErrors(app: Express, logger: Logger, denials: Denials): void {
+export function mountErrors(app: Express, logger: Logger, denials: Denials, oauth: ProtectedResource | null): void {
   // A client whose key was refused asks these for a way to get another.
   app.use(['/register', '/.well-known'], (_request, response) => {
     noteRefusal(response, null);
     response.status(404).json({
       error: 'invalid_request',
       error_description:
-        'this server has no OAuth: send an API key or a token as Authorization: Bearer …; if you sent one, it was not accepted',
+        'this server issues no tokens: send an API key or a token as Authorization: Bearer …; if you sent one, it was not accepted',
     });
   });
 
@@ -71,7 +72,7 @@ export function mountErrors(app: Express, logger: Logger, denials: Denials): voi
       }
       if (error.httpStatus === 401) {
         const given = apiKey(request.headers) === null ? 0 : keysIn(request).size;
-        response.set(challenge(given, error.message));
+        response.set(challenge(given, error.message, oauth?.metadataUrl(request) ?? null));
       }
       if (isCounted(error.sqlstate)) {
         denials.record({

@@ -143,10 +143,14 @@ describeOnEmbedded('l9-memory list and show', () => {
       'shop',
       'A private canary of L.',
     );
-    const { code, out, err } = await command(['show', packetId]);
+    const { code, out, err } = await command(['show', packetId, '--caller', 'C']);
     expect({ code, out }).toStrictEqual({ code: 1, out: '' });
     expect(err).toBe(`memory ${packetId} does not exist, or is not yours\n`);
-    expect(await succeeds(['list', '--all-projects', '--limit', '100000', '--json'])).not.toContain('private canary');
+    expect(await succeeds(['list', '--all-projects', '--limit', '100000', '--json', '--caller', 'C'])).not.toContain(
+      'private canary',
+    );
+    // The person at this machine may read all.
+    expect(await succeeds(['show', packetId])).toContain('A private canary of L.');
   });
 });
 
