@@ -7,6 +7,7 @@ import { launch } from '../console/tests/support/browser.ts';
 import { fillWithDemo } from '../console/tests/support/demo.ts';
 import { shots } from '../console/tests/support/shots.ts';
 import { startTestGateway } from '../gateway/tests/support/gateway.ts';
+import { shootRecall } from './recall-screenshot.ts';
 
 const { values } = parseArgs({ options: { to: { type: 'string' }, only: { type: 'string' } } });
 const folder = resolve(values.to ?? join(import.meta.dirname, '..', 'docs', 'images'));
@@ -36,6 +37,10 @@ try {
     await page.screenshot({ path: join(folder, `${name}.png`) });
     await context.close();
     process.stdout.write(`${name}.png\n`);
+  }
+  if ('editor-recall'.includes(values.only ?? '')) {
+    await shootRecall(browser, gateway, join(folder, 'editor-recall.png'));
+    process.stdout.write('editor-recall.png\n');
   }
 } finally {
   await browser.close();

@@ -72,7 +72,8 @@ call identity.describe('public.actors', 'The agents known to the system. The cla
     default; null: none.
   is_active: If false, the next request of this actor fails, whatever its token says.
   registered_by: Null: an administrator registered the actor. Else the actor is a client that is known only by the name that it
-    gives itself: it calls with the key of this caller, and has its rights. With a key, login or rights of its own this is null.');
+    gives itself: it calls with the key of this caller, and has its rights. With a key, login or rights of its own this is
+    null.');
 
 create trigger _600_active_actors after insert or update or delete on public.actors
   for each row execute function identity.tg__refresh_active_actors();

@@ -12,8 +12,8 @@ begin
   returning * into changed;
   return changed;
 end $$;
-comment on function public.set_register_unknown_clients is 'Sets whether a client of MCP over stdio that has no key of its own is '
-  'registered under the name that it gives itself, with the rights of the caller whose key it has. Those that are registered '
+comment on function public.set_register_unknown_clients is 'Sets whether a client of MCP over stdio that has no key of its own '
+  'is registered under the name that it gives itself, with the rights of the caller whose key it has. Those that are registered '
   'already stay. For admins with an unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change '
   'through functions only.';
 grant execute on function public.set_register_unknown_clients to l9_admin, l9_platform_admin;

@@ -6,13 +6,15 @@ return (
   from (select btrim(regexp_replace(lower(normalize(client_name.name, nfkc)), '[^a-z0-9._]+', '-', 'g'), '._-')) as n (plain)
   where identity.is_display_name(client_name.name, 100) and identity.is_caller_name(n.plain)
     -- Names under which the product itself writes, or that a reader would take for an authority.
-    and n.plain !~ '^l9' and n.plain <> all (array['job', 'me', 'person', 'user', 'system', 'admin', 'administrator', 'operator']));
+    and n.plain !~ '^l9'
+    and n.plain <> all (array['job', 'me', 'person', 'user', 'system', 'admin', 'administrator', 'operator']));
 comment on function administration.client_name is 'The name of a caller made from the name of a client: lower-case letters, '
   'digits, ., _ and -. Null if it can make none, or only one that no client may have.';
 
 create function administration.letters_of(name text) returns text language sql immutable parallel safe set search_path = ''
 return regexp_replace(lower(letters_of.name), '[^a-z0-9]', '', 'g');
-comment on function administration.letters_of is 'The letters and digits of a name. Names of which these are the same look alike.';
+comment on function administration.letters_of is 'The letters and digits of a name. Names of which these are the same look '
+  'alike.';
 
 create function administration.max_clients() returns integer language sql immutable parallel safe return 100;
 comment on function administration.max_clients is 'How many clients that are known by their name alone a tenant may have.';

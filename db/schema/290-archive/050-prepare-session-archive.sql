@@ -53,8 +53,8 @@ begin atomic
       when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope is 'The default scope of an archive: the narrowest that the caller may write, where l-private '
-  'is that of L alone.';
+comment on function archive.narrowest_scope is 'The default scope of an archive: the narrowest that the caller may write, where '
+  'l-private is that of L alone.';
 
 create type archive.prepared_session as (archive_id uuid, tenant_id uuid, document text, findings jsonb, redacted integer);
 comment on type archive.prepared_session is 'A session that may be stored: document is what is to be encrypted. With findings (a '
