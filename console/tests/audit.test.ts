@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { sealAll } from '../../db/tests/audit/support.ts';
 import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
 import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
+import { describeInBrowser } from './support/in-browser.ts';
 
 describeInBrowser('the page of the audit log', () => {
   const own = useTestConsole();

@@ -1,9 +1,9 @@
 import { eventually } from '../../db/tests/support/eventually.ts';
 import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
 import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
+import { describeInBrowser } from './support/in-browser.ts';
 
 const CANARY = 'canary-of-l-private';
 const RELATE = 'mutation ($relation: RelateInput!) { relate(input: $relation) { clientMutationId } }';

@@ -2,8 +2,8 @@ import type { Page } from 'playwright-core';
 import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
+import { describeInBrowser } from './support/in-browser.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1"> orchid-canary';
 

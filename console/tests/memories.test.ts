@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeInBrowser } from './support/browser.ts';
 import { readOnlyKey } from './support/callers.ts';
 import { useTestConsole } from './support/console.ts';
 import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
+import { describeInBrowser } from './support/in-browser.ts';
 
 const STORE = `mutation ($items: [MemoryStoreItem!]!) { memoryStore(input: { items: $items }) { errors { message } } }`;
 const CANARY = 'canary-of-l-private';

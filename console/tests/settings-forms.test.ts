@@ -3,8 +3,8 @@ import { eventually } from '../../db/tests/support/eventually.ts';
 import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeOnEmbeddedInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
+import { describeOnEmbeddedInBrowser } from './support/in-browser.ts';
 
 /** The button that opens the form, what is typed into it, and the field that the database refuses. */
 const REFUSED: readonly [part: string, opens: string, typed: Record<string, string>, field: string, says: RegExp][] = [

@@ -4,8 +4,8 @@ import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { FIND_DEFAULTS, SEARCH_DEFAULTS } from '../src/pages/settings/weights.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeOnEmbeddedInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
+import { describeOnEmbeddedInBrowser } from './support/in-browser.ts';
 
 describeOnEmbeddedInBrowser('rankings and projects on the page Settings', () => {
   const own = useTestConsole({ embedder: standIn });

@@ -3,8 +3,8 @@ import { eventually } from '../../db/tests/support/eventually.ts';
 import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
+import { describeInBrowser } from './support/in-browser.ts';
 
 const PARTS = ['Callers', 'Keys', 'Scopes', 'Projects', 'Kinds', 'Ranking', 'Review', 'Secrets', 'Archive'];
 const HOSTILE = `<img src=x onerror="document.title='broken'">`;

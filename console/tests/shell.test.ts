@@ -1,7 +1,7 @@
 import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
+import { describeInBrowser } from './support/in-browser.ts';
 
 describeInBrowser('the console', () => {
   const own = useTestConsole();

@@ -1,8 +1,8 @@
 import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
-import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
 import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
+import { describeInBrowser } from './support/in-browser.ts';
 
 const CANARY = 'canary-of-l-private';
 const STORE = `mutation ($session: JSON!, $scope: String) {

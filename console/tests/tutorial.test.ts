@@ -1,5 +1,5 @@
-import { describeInBrowser } from './support/browser.ts';
 import { useTestConsole } from './support/console.ts';
+import { describeInBrowser } from './support/in-browser.ts';
 import * as steps from './support/tutorial.ts';
 
 describeInBrowser('docs/tutorial/first-steps-in-the-console.md', () => {

@@ -1,8 +1,7 @@
-// A real browser for tests of the console: Debian's Chromium, or another one of the PATH. Where there is none, the tests are skipped.
+// A real browser for tests of the console and for pictures of it: Debian's Chromium, or another one of the PATH.
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
-import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
@@ -21,15 +20,6 @@ function findBrowser(): string | null {
 }
 
 const executablePath = findBrowser();
-
-const inBrowser = (describeTests: (name: string, tests: () => void) => void) => (name: string, tests: () => void) => {
-  if (executablePath) describeTests(name, tests);
-  else describe.skip(`${name} (skipped: no Chromium in the PATH; apt-get install chromium)`, tests);
-};
-
-/** Runs `describe` where there is a browser. Elsewhere the tests are skipped, and their name gives the reason. */
-export const describeInBrowser = inBrowser(describe);
-/** The same for what does not depend on the engine, such as further forms of a page. Its main task is tested on both. */
-export const describeOnEmbeddedInBrowser = inBrowser(describeOnEmbedded);
+export const hasBrowser = executablePath !== null;
 
 export const launch = (): Promise<Browser> => chromium.launch({ executablePath: executablePath! });

@@ -24,7 +24,7 @@ describe('audit_log', () => {
     );
     const rows = await db.sql(
       'L',
-      "select count(*)::int as n from public.audit_log where operation = 'INSERT' and tool_name = 'sql'",
+      "select count(*)::int as n from public.audit_log where operation = 'INSERT' and table_name = 'packet_store'",
     );
     expect(rows[0].n).toBe(50);
   });

@@ -154,7 +154,7 @@ describe('a server after kill -9', () => {
 
     // Every acknowledged save is audited, and neither row exists without the other.
     const onRecord = await rootSql(
-      "select row_id from public.audit_log where operation = 'INSERT' and status = 'success'",
+      "select row_id from public.audit_log where operation = 'INSERT' and status = 'success' and table_name = 'packet_store'",
     );
     const recorded = new Set(onRecord.map(({ row_id }) => row_id));
     expect(onRecord).toHaveLength(recorded.size);
