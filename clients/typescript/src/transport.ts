@@ -47,6 +47,8 @@ export function createTransport(options: TransportOptions): Send {
           ...(credential ? { authorization: `Bearer ${credential}` } : {}),
         },
         body,
+        // Neither the key nor a memory goes to another address than the one that was given.
+        redirect: 'manual',
         signal: signal ? AbortSignal.any([signal, limit]) : limit,
       });
       return { status: response.status, wait: waitOf(response.headers), answer: parse(await response.text()) };

@@ -49,6 +49,12 @@ describeOnEmbedded('a request of the TypeScript client', () => {
       (error: L9MemoryError) => error,
     );
 
+  it.each([301, 307, 308])('follows no redirection (%i), which would send it elsewhere', async (status) => {
+    answers = [{ status, headers: { location: '/elsewhere' }, body: '' }];
+    expect(await failure(read())).toMatchObject({ code: 'UNREACHABLE', status });
+    expect(asked.map(({ request }) => request.url)).toStrictEqual(['/graphql']);
+  });
+
   it('names its key, project and branch', async () => {
     answers = [{}];
     expect(await read({ projectId: 'shop', branch: 'main' })).toStrictEqual({ packetId: 'p' });
