@@ -281,7 +281,8 @@ describeOnServer('a gateway whose counts in the database are locked', () => {
     for (const key of [METRICS_KEY, gateway.apiKey('L')]) {
       for (const path of ['/health', '/ready', '/metrics']) expect(await ask(path, key), path).toBe(200);
     }
-    expect(performance.now() - began).toBeLessThan(2_000);
+    // Six waits for the lock would take longer, even on an idle machine.
+    expect(performance.now() - began).toBeLessThan(5_000);
     const statuses: number[] = [];
     for (let n = 0; n < 22; n++) statuses.push(await ask('/metrics', `${WRONG}${n}`));
     expect([statuses[0], statuses.at(-1)]).toStrictEqual([401, 429]);

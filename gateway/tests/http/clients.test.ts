@@ -66,7 +66,7 @@ describe('a client', () => {
     expect(await codeOf({ ...ping, method: 'tools/call', params: {} })).toBe(-32602);
     expect(await codeOf({ ...ping, method: 'tools/call', params: { name: 5 } })).toBe(-32602);
     expect(await codeOf({ ...ping, method: 'initialize', params: {} })).toBe(-32602);
-    expect(await codeOf({ ...ping, method: 'resources/list' })).toBe(-32601);
+    expect(await codeOf({ ...ping, method: 'resources/subscribe' })).toBe(-32601);
     expect((await post('/mcp', { ...ping, of: 'another protocol' })).status).toBe(200);
     expect(await codeOf({ ...ping, method: 'no/such' })).toBe(-32601);
     expect(await codeOf(ping, '/mcp?tools=secret')).toBe(-32602);
