@@ -1,5 +1,5 @@
-// The expectations of suites and clients that the product refuses on purpose, with the reasons. An entry that passes fails the run, and
-// so does one that the suite no longer has.
+// The expectations of suites and clients that the product refuses on purpose, with the reasons. A scenario that passes fails the
+// run, and so does an entry that the suite no longer has.
 
 const OF_THE_SUITE =
   'The scenario calls a tool, prompt or resource that only the server of the suite has. Ours are tested in gateway/tests/mcp/offers.test.ts.';
