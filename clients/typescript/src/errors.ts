@@ -53,7 +53,7 @@ export class L9MemoryError extends Error {
   readonly retryAfterSeconds: number | null;
   /** Of `SECRET_FOUND`: where it is. */
   readonly findings: SecretFinding[];
-  /** Of `VERSION_CONFLICT`: `packet_id`, `updated_at` and `content` of what is there now. */
+  /** The error VERSION_CONFLICT carries the memory as it is now: its `packet_id`, `updated_at` and `content`. */
   readonly current: JsonObject | null;
   /** All errors of the answer, the first of which this one is. */
   readonly errors: GraphqlError[];

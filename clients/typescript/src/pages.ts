@@ -9,7 +9,7 @@ export interface Page<Item> {
 
 /**
  * A list that is read page by page, as far as it is used: `for await (const item of list)`, or `for await (const page of list.pages())`.
- * Each loop reads it anew.
+ * Each loop over it sends the requests again.
  */
 export class Pages<Item> implements AsyncIterable<Item> {
   readonly #load: (after: string | null) => Promise<Page<Item>>;

@@ -1,4 +1,4 @@
-// The client against a real gateway: every method, and what a caller learns of what it may not read.
+// The client calls every method on a real gateway, and C learns nothing of the memories that it may not read.
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { cheapEmbedder } from '../../../gateway/tests/access/attacker.ts';
 import { useTestGateway } from '../../../gateway/tests/support/gateway.ts';
@@ -135,7 +135,7 @@ describeOnEmbedded('the TypeScript client', () => {
     expect(() => new L9Memory({ key: 'k', token: 't' })).toThrow('key, token');
   });
 
-  it('shows C nothing of what only L may read', async () => {
+  it('shows C no memory that only L may read', async () => {
     const content = 'The vault code changes at midnight.';
     const private_ = { scope: 'l-private', content };
     const { memory: hidden } = await clientOf('L').save(private_);
