@@ -10,7 +10,7 @@ describeInBrowser('the console', () => {
     const link = own.gateway.instance.consoleLink()!;
     const { page, problems } = await own.visit();
     await page.goto(link);
-    await page.getByRole('button', { name: /Signed in as L/ }).waitFor();
+    await page.getByRole('button', { name: /Signed in as me/ }).waitFor();
     expect(page.url()).not.toContain('code=');
     expect(problems).toEqual([]);
 

@@ -1,4 +1,5 @@
 // The file of a backup: what is written is what is read, any change is noticed, and nothing half-written stays.
+import { pbkdf2 } from 'node:crypto';
 import {
   existsSync,
   mkdirSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { decryption, encryption } from '../../src/commands/backup/encryption.ts';
@@ -27,6 +29,7 @@ const manifest = (created_at = '2026-11-26T03:15:00.000Z'): Manifest => ({
 async function* textOf(text: string) {
   yield Buffer.from(text);
 }
+const derive = promisify(pbkdf2);
 const never = new AbortController().signal;
 const config = loadConfig({});
 
@@ -99,9 +102,12 @@ describeOnEmbedded.each(FORMS)('a backup, %s', (how, by) => {
       yield Buffer.alloc(1_000_000, 'x');
       throw new Error('the source broke');
     };
+    // Opening a file waits for these, as it does on a busy machine.
+    const busy = Array.from({ length: 16 }, () => derive('x', 'y', 50_000, 32, 'sha512'));
     await expect(
       writeBackup(path, { manifest: manifest(), database: failing(), encrypt: by(), signal: never }),
     ).rejects.toThrow('the source broke');
+    await Promise.all(busy);
     expect(readdirSync(inside)).toStrictEqual([]);
     const stop = new AbortController();
     const endless = async function* () {

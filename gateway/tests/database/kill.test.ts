@@ -144,7 +144,8 @@ const WRITERS = 8;
       expect(start()).toBe(url);
 
       const logged = await root(
-        "select operation, row_id from public.audit_log where operation in ('INSERT', 'UPDATE', 'DELETE')",
+        `select operation, row_id from public.audit_log
+        where table_name = 'packet_store' and operation in ('INSERT', 'UPDATE', 'DELETE')`,
       );
       const onRecord = new Set(logged.map(({ operation, row_id }) => `${operation} ${row_id}`));
       expect(

@@ -1,7 +1,8 @@
 // The form of a backup file. Its first line says what it is; then comes a body, which may be encrypted: a line of JSON (the manifest), the
 // database, compressed by gzip, and the SHA-256 of all before it, the first line included.
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
+import { createReadStream, existsSync, renameSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline as connect, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -79,13 +80,15 @@ export async function writeBackup(
   const first = `l9-memory backup 1 ${encrypt ? 'age' : 'plain'} ${manifest.created_at}\n`;
   const draft = draftOf(path);
   try {
+    // A stream that opens its file by itself may do so after it has failed, and the file would stay.
+    const file = await open(draft, 'wx', 0o600);
     const body = bodyOf(first, manifest, database);
     const chunks = encrypt ? await encrypt(body) : body;
     const whole = async function* () {
       yield Buffer.from(first);
       yield* chunks;
     };
-    await pipeline(whole, createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true }), { signal });
+    await pipeline(whole, file.createWriteStream({ flush: true }), { signal });
     if (existsSync(path)) throw exists(path);
     renameSync(draft, path);
   } catch (error) {
@@ -127,15 +130,15 @@ export async function readBackup(path: string, decryption: () => Promise<Cipher>
       `${path} is not a backup of l9-memory: give the path of a file that \`l9-memory backup\` wrote`,
     );
   const decrypt = first.isEncrypted ? await decryption() : null;
-  const open = () => readBody(path, first, decrypt);
-  const { manifest, database } = await open();
+  const read = () => readBody(path, first, decrypt);
+  const { manifest, database } = await read();
   for await (const _ of database) {
     // The checksum is at the end.
   }
   return {
     manifest,
     async *database() {
-      yield* through((await open()).database, createGunzip());
+      yield* through((await read()).database, createGunzip());
     },
   };
 }
