@@ -1,4 +1,5 @@
-// Ends the output with one line for each failed test, since a log is often cut in the middle, and with the line `N passed, N failed`.
+// Ends the output with the slowest files, one line for each failed test, since a log is often cut in the middle, and the line
+// `N passed, N failed`.
 // A run without any test fails.
 import { relative } from 'node:path';
 import type { AggregatedResult, Reporter } from '@jest/reporters';
@@ -20,6 +21,19 @@ function* failuresOf({ testResults }: AggregatedResult) {
   }
 }
 
+const MOST_SLOW_FILES = 25;
+
+/** The files that took longest, which is where a long run can be made shorter. */
+const slowestOf = ({ testResults }: AggregatedResult) =>
+  testResults
+    .map(({ testFilePath, perfStats: { start, end } }) => ({
+      file: relative(process.cwd(), testFilePath),
+      seconds: Math.round((end - start) / 1000),
+    }))
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, MOST_SLOW_FILES)
+    .map(({ file, seconds }) => `slow: ${seconds} s ${file}`);
+
 export default class TotalsReporter implements Pick<Reporter, 'onRunComplete' | 'getLastError'> {
   readonly #isWatching: boolean;
   #error: Error | undefined;
@@ -33,8 +47,8 @@ export default class TotalsReporter implements Pick<Reporter, 'onRunComplete' | 
     // A file that breaks outside its tests counts as one that failed.
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
     if (passed + failed === 0) this.#error = new Error('no test was run');
-    const failures = [...failuresOf(results)];
-    const print = () => console.log(['', ...failures, `${passed} passed, ${failed} failed`].join('\n'));
+    const ends = [...(results.numTotalTestSuites > MOST_SLOW_FILES ? slowestOf(results) : []), ...failuresOf(results)];
+    const print = () => console.log(['', ...ends, `${passed} passed, ${failed} failed`].join('\n'));
     if (this.#isWatching) print();
     else process.on('exit', print);
   }

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from 'postgraphile/@dataplan/pg';
 import { inOneTrip, inTransaction, isPipelined, queryPrepared, retryDeadlocks, settled } from '../database/index.ts';
+import { narrowIntrospection } from './introspection.ts';
 
 /** The key of pgSettings by which a request says that it is a mutation. It is not a setting of the transaction. */
 export const IS_MUTATION = 'is mutation';
@@ -70,7 +71,9 @@ export function createWithPgClient(pool: pg.Pool, reload: Reload): WithPgClient 
     };
     return callback({
       async query<Row>(asked: PgClientQuery) {
-        const trip = () => inOneTrip(pool, settings, intent, (client) => watched(client, query<Row>(client, asked)));
+        // Only the query of the catalogue has no settings.
+        const narrow = pgSettings ? asked : { ...asked, text: narrowIntrospection(asked.text) };
+        const trip = () => inOneTrip(pool, settings, intent, (client) => watched(client, query<Row>(client, narrow)));
         return known(await retryDeadlocks(trip));
       },
       async withTransaction(work) {
