@@ -1,10 +1,12 @@
 // Texts with a meaning in SQL, JSON, logs or terminals, in every argument of every query of the schema.
 import { getIntrospectionQuery } from 'postgraphile/graphql';
+import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { assertDocumented, assertNoTrace, payloadsFor } from '../access/attacker.ts';
 import { askEach, startWatchedGateway, type WatchedGateway } from '../access/watched-gateway.ts';
 import type { TestGateway } from '../support/gateway.ts';
 
-describe('injection through GraphQL queries', () => {
+// On one engine: what refuses these texts is the same on both, and the server answers more of them in a minute.
+describeOnServer('injection through GraphQL queries', () => {
   let watched: WatchedGateway;
   let gateway: TestGateway;
   let traces: string[];
