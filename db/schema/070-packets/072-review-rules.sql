@@ -41,6 +41,12 @@ call identity.protect_tenant_rows('public.review_rules', readers => 'Administrat
 grant select on public.review_rules to l9_admin, l9_platform_admin;
 -- Agents have no grant: a rule could name a scope or a caller that is hidden from them.
 
+-- Without a search_path it is inlined: every save asks it. Whoever sets it by hand only has more of its own saves reviewed.
+create function packets.extracting_model() returns text language sql stable parallel safe
+return nullif(current_setting('l9.extracting_model', true), '');
+comment on function packets.extracting_model is 'The chat model that drafted what this transaction saves now; null if none did.';
+grant execute on function packets.extracting_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+
 create function packets.needs_review(
   tenant_id uuid, caller text, scope text, project_id text, kind text, source text) returns boolean
 language plpgsql stable security definer set search_path = '' as $$
@@ -53,10 +59,14 @@ begin
       and (r.project_id is null or r.project_id = needs_review.project_id)
       and (r.kinds is null or needs_review.kind = any (r.kinds))
       and (r.source is null or r.source = needs_review.source)
-    order by r.specificity desc, r.updated_at desc, r.rule_id desc limit 1), false);
+    order by r.specificity desc, r.updated_at desc, r.rule_id desc limit 1), false)
+    or case when needs_review.kind <> 'extraction' and packets.extracting_model() is not null then
+      packets.needs_review(needs_review.tenant_id, 'job', needs_review.scope, needs_review.project_id, 'extraction', 'l9-memory')
+    else false end;
 end $$;
 comment on function packets.needs_review is 'True if a memory of this scope, project and kind waits for a reviewer when this '
-  'caller with this source saves it. Definer: callers can''t read the rules.';
+  'caller with this source saves it, or if a chat model drafted it and what models extract there waits. Definer: callers '
+  'can''t read the rules.';
 
 -- What a tenant does with a text that it has rejected before.
 create table public.review_settings (

@@ -40,8 +40,12 @@ declare
   client_metadata jsonb := new.metadata - '{creator,source,agent,tool_name,updated_by}'::text[];
   claims jsonb;
   last_turn timestamptz;
+  model constant text := packets.extracting_model();
 begin
-  if tg_op = 'UPDATE' then
+  if tg_op = 'INSERT' and model is not null then
+    stamps := stamps || '{"source": "extraction"}';
+    client_metadata := client_metadata || jsonb_build_object('model', model);
+  elsif tg_op = 'UPDATE' then
     stamps := jsonb_strip_nulls(jsonb_build_object(
       'creator', old.metadata -> 'creator', 'source', old.metadata -> 'source', 'agent', old.metadata -> 'agent',
       'tool_name', old.metadata -> 'tool_name'));
@@ -132,7 +136,7 @@ begin
   return new;
 end $$;
 comment on function packets.tg_packet_store__stamp is 'Writes creator, source, agent, tool_name, tenant, org, user and time of '
-  'saving from the caller''s identity and the clock, replacing what the client sent; an update leaves them and writes '
-  'metadata.updated_by. The event time is the writer''s, or else the time of saving; a turn of a conversation comes after those '
-  'that its thread has. Bounds the importance, and refuses a scope or project that the caller may not write, and a branch of no '
-  'project.';
+  'saving from the caller''s identity and the clock, replacing what the client sent; what a chat model drafted has the source '
+  'extraction. An update leaves them and writes metadata.updated_by. The event time is the writer''s, or else the time of '
+  'saving; a turn of a conversation comes after those that its thread has. Bounds the importance, and refuses a scope or project '
+  'that the caller may not write, and a branch of no project.';

@@ -26,7 +26,7 @@ call identity.describe('public.extraction_settings', 'Which memories of a tenant
     day. Without a row it may read nothing. set_extraction_settings() writes this table.
   tenant_id: The tenant.
   is_enabled: Whether a chat model extracts entities, facts and relationships from new memories.
-  kinds: The kinds of memories that are read for extraction.
+  kinds: The kinds of memories that are read for extraction. With session, memories are drafted from archived sessions, too.
   scopes: The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must
     be named here.
   writes_summaries: Whether a chat model writes due summaries of memories in these scopes, whatever their kinds.

@@ -3,8 +3,10 @@ import type { Logger } from 'pino';
 import { type Finding, isRefusal, KnownError } from '../base/errors.ts';
 import { collectQuickly, isLarge } from '../base/garbage.ts';
 import type { MasterKey } from '../config/master-keys.ts';
+import type { Draft, SessionReader, Wanted } from '../extraction/session-reader.ts';
 import { type Carrier, carrier } from './carry.ts';
 import { createCopies } from './copies.ts';
+import { saveDrafts } from './drafts.ts';
 import { encrypt, fingerprint, SCHEMA_VERSION } from './keys.ts';
 import { createOpening, type Opened, type Problem, Unsound } from './opening.ts';
 import { type Rotated, rotator } from './rotate.ts';
@@ -30,6 +32,11 @@ export interface Archived {
   predecessor: string | null;
 }
 
+export interface StoredSession extends Archived {
+  /** The ids of the memories that were drafted from it. */
+  drafted: string[];
+}
+
 export interface ArchiveDependencies {
   /** Reads the master keys; throws L9KEY. */
   keys: () => MasterKey[];
@@ -38,15 +45,15 @@ export interface ArchiveDependencies {
   onProblem: (problem: Problem) => void;
   /** Called with the id of the master key before it encrypts an archive, or wraps the key of one. */
   onKeyUsed?: ((id: string) => void) | undefined;
-  /** Lets a chat model write the summary of these messages; null if it can't now. Absent without a chat model. */
-  summarize?: ((tenantId: string, messages: readonly Message[]) => Promise<string | null>) | undefined;
+  /** Lets a chat model summarise a session and draft memories from it. Absent without a chat model. */
+  reader?: SessionReader | undefined;
 }
 
 type Message = { role: string; text: string };
 
 export interface Archive {
   /** Takes the messages out of the session that it is given, so that a large one is not in memory twice. */
-  storeSession(query: Query, session: object, options?: StoreOptions): Promise<Archived>;
+  storeSession(query: Query, session: object, options?: StoreOptions): Promise<StoredSession>;
   /** The document as it was stored. */
   retrieveSession(
     query: Query,
@@ -90,7 +97,7 @@ export function createArchive({
   logger,
   onProblem,
   onKeyUsed = () => {},
-  summarize,
+  reader,
 }: ArchiveDependencies): Archive {
   // The database enters an archive together with its own copy of the bytes, and hands both out together.
   const outside = stores.filter(({ name }) => name !== 'postgres');
@@ -139,18 +146,30 @@ export function createArchive({
     return { ...rows[0]!, document: rows.flatMap(({ piece }) => piece ?? []) };
   }
 
-  /** The same session with the summary of a chat model, scanned again; null where there is none, or it may not be stored. */
-  async function withBetterSummary({ archive_id, tenant_id, document }: Prepared, query: Query, options: StoreOptions) {
-    if (!summarize) return null;
+  /** What a chat model reads out of a session, as far as the tenant lets it; null where there is nothing. */
+  async function readByModel({ archive_id, tenant_id, document }: Prepared, query: Query, needsSummary: boolean) {
+    const [may] = await query<Wanted>(
+      'select archive.may_be_summarized($1) and $2 as summary, archive.may_be_drafted_from($1) as drafts',
+      [archive_id, needsSummary],
+    );
+    if (!reader || !(may!.summary || may!.drafts)) return null;
     const session = JSON.parse(Buffer.concat(document).toString()) as { messages?: Message[] };
     const messages = (session.messages ?? []).filter(({ text }) => text?.trim());
     if (messages.length === 0) return null;
-    const [may] = await query<{ may: boolean }>('select archive.may_be_summarized($1) as may', [archive_id]);
-    const summary = may!.may ? await summarize(tenant_id, messages) : null;
-    if (summary === null) return null;
+    const reading = await reader.read(tenant_id, messages, may!);
+    return reading && { ...reading, session };
+  }
+
+  /** The same session with the summary of a chat model, scanned again; null if it may not be stored. */
+  async function withBetterSummary(session: object, summary: string, query: Query, options: StoreOptions) {
     const better = await prepare(query, { ...session, summary }, { ...options, redact: false });
     return better.archive_id === null ? null : better;
   }
+
+  const draftFrom = async ({ status, packet_id: packetId }: Archived, drafts: readonly Draft[], query: Query) =>
+    reader && status === 'inserted' && packetId !== null
+      ? saveDrafts(query, logger, packetId, drafts, reader.model)
+      : [];
 
   return {
     async storeSession(query, given, options = {}) {
@@ -168,16 +187,18 @@ export function createArchive({
           packet_id: null,
           findings,
           predecessor: null,
+          drafted: [],
         };
       const fingerprints = [master!, ...others].map((key) => fingerprint(key, tenantId, firstDocument));
       const hasOwnSummary = isDerived !== true && typeof session.summary === 'string' && session.summary.trim() !== '';
-      const asksModel = summarize !== undefined && !hasOwnSummary;
-      if (asksModel || outside.length > 0) {
+      if (reader || outside.length > 0) {
         // The database looks again when it enters the archive; this spares a model and other stores the work.
         const [known] = await query<Archived>('select * from archive.find_archived($1, $2)', [firstId, fingerprints]);
-        if (known?.status) return known;
+        if (known?.status) return { ...known, drafted: [] };
       }
-      const better = asksModel ? await withBetterSummary(first, query, options) : null;
+      const reading = reader ? await readByModel(first, query, !hasOwnSummary) : null;
+      const better =
+        reading?.summary == null ? null : await withBetterSummary(reading.session, reading.summary, query, options);
       const { document } = better ?? first;
       const archiveId = better?.archive_id ?? firstId;
       const place = { tenantId, archiveId, schemaVersion: SCHEMA_VERSION };
@@ -192,7 +213,7 @@ export function createArchive({
           [archiveId, hash, blob.length, names, master!.id, wrappedKey, fingerprints, isInDatabase ? blob : null],
         );
         if (archived!.status !== 'inserted') await deleteOutside(hash);
-        return archived!;
+        return { ...archived!, drafted: await draftFrom(archived!, reading?.drafts ?? [], query) };
       } catch (error) {
         // Only an answer of the database says that the archive was not entered: a connection that was lost does not.
         if (isRefusal(error)) await deleteOutside(hash);

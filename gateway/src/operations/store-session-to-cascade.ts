@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { KnownError } from '../base/errors.ts';
-import { finding, object, projectId, scope, tags } from './fields.ts';
+import { counted, finding, object, projectId, scope, tags } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { defineLongOperation } from './operation.ts';
 import { isObject } from './read-input.ts';
@@ -38,6 +38,7 @@ export const storeSessionToCascade = defineLongOperation({
       redacted: z.int().describe('How many secrets were replaced.'),
       packet_id: uuidText().nullable().describe('The memory of kind session.'),
       findings: z.array(finding).nullable().describe('Why it was refused.'),
+      drafted: z.array(uuidText()).describe('Memories that a chat model drafted from it.'),
       predecessor: z.string().nullable().describe('The archive of the same session from before it was resumed.'),
       notices: z
         .array(z.string())
@@ -67,11 +68,13 @@ export const storeSessionToCascade = defineLongOperation({
       'session',
     );
   },
-  summarize: ({ status, pointer, findings, notices }) => {
+  summarize: ({ status, pointer, findings, drafted, notices }) => {
     const outcome =
       status === 'refused'
         ? `Refused, nothing was stored: ${findings!.map(({ pattern, path, line, column }) => `${pattern} at ${path}, line ${line}, column ${column}`).join('; ')}.`
         : `${status === 'inserted' ? 'Archived' : 'Archived already'} as ${pointer}.`;
-    return [outcome, ...(notices ?? []).map((notice) => `${notice}.`)].join(' ');
+    const draftedToo =
+      drafted.length > 0 ? [`${counted(drafted.length, 'memory was', 'memories were')} drafted from it.`] : [];
+    return [outcome, ...draftedToo, ...(notices ?? []).map((notice) => `${notice}.`)].join(' ');
   },
 });

@@ -15,7 +15,7 @@ import { createEmbedder, type Embedder, embeddingConfig } from '../embeddings/in
 import { openModels } from '../embeddings/models.ts';
 import { openaiChat } from '../extraction/chat.ts';
 import { chatJobs } from '../extraction/jobs.ts';
-import { sessionSummaries } from '../extraction/session-summary.ts';
+import { sessionReader } from '../extraction/session-reader.ts';
 import type { HomeState } from '../home/examine.ts';
 import { collectArchives } from '../jobs/collect-archives.ts';
 import { startJobs } from '../jobs/index.ts';
@@ -89,7 +89,7 @@ export async function openServices(
     stores,
     logger,
     onProblem: metrics.archiveProblem,
-    summarize: chatOptions ? sessionSummaries({ ...chatOptions, pool: database.workerPool, logger }) : undefined,
+    reader: chatOptions ? sessionReader({ ...chatOptions, pool: database.workerPool, logger }) : undefined,
   });
   const ownSaves = createOwnSaves(database);
   const execute = createExecutor({

@@ -9,11 +9,12 @@ import { attach } from '../../home/attach.ts';
 import { loadCredentials } from '../../home/credentials.ts';
 import { findOrStartServer } from '../../home/find-server.ts';
 import { inferProject } from '../../mcp/working-copy.ts';
+import { counted } from '../../operations/fields.ts';
 import { importFiles } from '../import.ts';
 import { type Client, type ClientOptions, connect, Refused, told, Unusable } from '../support/client.ts';
 
 const STORE = `mutation ($input: StoreSessionToCascadeInput!) {
-  storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path line column } predecessor notices }
+  storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path line column } drafted predecessor notices }
 }`;
 
 export interface AddOptions extends ClientOptions {
@@ -36,6 +37,7 @@ interface Stored {
   pointer: string | null;
   redacted: number | null;
   findings: Finding[] | null;
+  drafted: string[];
   predecessor: string | null;
   notices: string[] | null;
 }
@@ -105,7 +107,7 @@ async function store(
 
 const inWords = (stored: Stored) => [outcomeOf(stored), ...(stored.notices ?? [])].join('; ');
 
-function outcomeOf({ status, pointer, redacted, findings, predecessor }: Stored): string {
+function outcomeOf({ status, pointer, redacted, findings, drafted, predecessor }: Stored): string {
   if (status === 'refused') {
     const found = (findings ?? []).map(
       ({ pattern, path, line, column }) => `${pattern} in ${path}, line ${line}, column ${column}`,
@@ -114,5 +116,6 @@ function outcomeOf({ status, pointer, redacted, findings, predecessor }: Stored)
   }
   const what = status === 'skipped_dedupe' ? 'was archived before' : 'archived';
   const after = status === 'inserted' && predecessor ? `, which succeeds ${predecessor}` : '';
-  return `${what}: ${pointer}${redacted ? ` (${redacted} replaced)` : ''}${after}`;
+  const drafts = drafted.length > 0 ? `; ${counted(drafted.length, 'memory', 'memories')} drafted` : '';
+  return `${what}: ${pointer}${redacted ? ` (${redacted} replaced)` : ''}${after}${drafts}`;
 }
