@@ -20,11 +20,13 @@ describe('docs/how-to/extract-with-a-chat-model.md', () => {
   afterAll(() => gateway.close());
 
   it('contains SQL that runs', async () => {
-    const [set, summaries, facts, usage] = await runBlocks(gateway, page);
+    const [set, summaries, facts, sessions, reviewed, usage] = await runBlocks(gateway, page);
     expect(set).toStrictEqual([
       { is_enabled: true, kinds: ['decision', 'note'], scopes: ['developer', 'global'], tokens_per_day: '500000' },
     ]);
     expect(summaries).toStrictEqual([{ writes_summaries: true }]);
+    expect(sessions).toStrictEqual([{ is_enabled: true, kinds: ['decision', 'note', 'session'] }]);
+    expect(reviewed).toStrictEqual([{ needs_review: true, kinds: ['extraction'] }]);
     expect([facts, usage]).toStrictEqual([[], []]);
   });
 
