@@ -98,7 +98,7 @@ async function recognise(reader: RecordReader): Promise<{ format: Format; record
     if (format) return { format, records: chain(read, records) };
     if (!next.done) continue;
     requireRecord(reader);
-    throw invalid('in no known format: claude-code, codex, cm, json or jsonl');
+    throw invalid('in no known format: claude-code, codex, gemini-cli, cm, json or jsonl');
   }
 }
 

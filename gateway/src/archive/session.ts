@@ -2,7 +2,7 @@
 import type { TimeReader } from '../input/times.ts';
 import { withoutRecalled } from './recalled-block.ts';
 
-export const SOURCES = ['claude-code', 'codex', 'cm', 'json', 'jsonl'] as const;
+export const SOURCES = ['claude-code', 'codex', 'gemini-cli', 'cm', 'json', 'jsonl'] as const;
 export type Source = (typeof SOURCES)[number];
 
 export type Role = 'user' | 'assistant' | 'system';

@@ -11,7 +11,7 @@ export function archiveCommands(program: Command): void {
       .argument('[files...]', 'the files of sessions')
       .option('--session <id>', 'the session of Claude Code, Codex or cm with this id, instead of files')
       .option('--session-id <id>', 'the id of the session in the file, if not the one that stands in it')
-      .option('--from <format>', 'claude-code, codex, cm, json or jsonl; default: what the file looks like')
+      .option('--from <format>', 'claude-code, codex, gemini-cli, cm, json or jsonl; default: what the file looks like')
       .option('--tags <list>', 'labels', list)
       .option('--project <id>', 'the project; default: the Git working copy of this folder')
       .option('--scope <scope>', 'who can see it; default: the narrowest scope of the caller')

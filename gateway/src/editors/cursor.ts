@@ -2,7 +2,8 @@
 // https://cursor.com/docs/hooks (hooks.json, version 1, timeouts in seconds), https://cursor.com/docs/context/skills.
 // sessionStart answers with `additional_context`, as documented. For beforeSubmitPrompt the page does not list that field, though clients of
 // 2026 take it (https://github.com/DietrichGebert/ponytail/blob/main/docs/cursor-hooks.md); others ignore it.
-// Not here: sessionEnd and preCompact, because the format of Cursor's transcripts is not documented, so they can't be archived.
+// Not here: sessionEnd, stop and preCompact. Their input may name a `transcript_path`, null in Cursor's command line, but the format of the file is
+// documented nowhere and has changed (text, then lines of JSON), so it can't be archived.
 import { join } from 'node:path';
 import { type Editor, hookCommand, mcpCommand, type Place, SERVER } from './editor.ts';
 import { skillFile } from './skill.ts';

@@ -153,3 +153,55 @@ export const cmContext: Record = {
   deprecatedWarnings: ['jest 29'],
   suggestedCassQueries: ['cass search "queue"'],
 };
+
+/** As Gemini CLI writes it: a message again under its id when it changes, and what was taken back. */
+export const geminiSession: Record[] = [
+  {
+    sessionId: '6c1f7a34-90d2-4b7e-a7f0-2f5f0a3b1c11',
+    projectHash: 'ab12',
+    startTime: '2026-05-12T09:30:00.000Z',
+    lastUpdated: '2026-05-12T09:30:00.000Z',
+    kind: 'main',
+  },
+  { id: 'i1', timestamp: '2026-05-12T09:30:01.000Z', type: 'info', content: 'Update available.' },
+  {
+    id: 'u1',
+    timestamp: '2026-05-12T09:30:02.000Z',
+    type: 'user',
+    content: [
+      { text: 'Why is the queue slow?' },
+      { text: '\n\n<hook_context>&lt;l9-memory-recall&gt; We deploy on Tuesdays. &lt;/l9-memory-recall&gt;</hook_context>' },
+    ],
+  },
+  { $set: { lastUpdated: '2026-05-12T09:30:03.000Z' } },
+  { id: 'g1', timestamp: '2026-05-12T09:30:04.000Z', type: 'gemini', content: '', model: 'gemini-3-pro', toolCalls: [] },
+  {
+    id: 'g1',
+    timestamp: '2026-05-12T09:30:04.000Z',
+    type: 'gemini',
+    content: 'I will look.',
+    model: 'gemini-3-pro',
+    toolCalls: [
+      {
+        id: 'c1',
+        name: 'read_file',
+        args: { path: 'queue.ts' },
+        status: 'success',
+        timestamp: '2026-05-12T09:30:05.000Z',
+        result: [{ functionResponse: { id: 'c1', name: 'read_file', response: { output: 'export const queue = []' } } }],
+      },
+      {
+        id: 'c2',
+        name: 'run_shell_command',
+        args: { command: 'npm test' },
+        status: 'error',
+        timestamp: '2026-05-12T09:30:06.000Z',
+        result: [{ functionResponse: { id: 'c2', name: 'run_shell_command', response: { error: '1 failed' } } }],
+      },
+    ],
+  },
+  { id: 'u2', timestamp: '2026-05-12T09:30:07.000Z', type: 'user', content: 'This was taken back.' },
+  { $rewindTo: 'u2' },
+  { id: 'g2', timestamp: '2026-05-12T09:31:10.000Z', type: 'gemini', content: [{ text: 'It polls. It waits now.' }] },
+  { $set: { summary: 'The slow queue', lastUpdated: '2026-05-12T09:31:10.000Z' } },
+];

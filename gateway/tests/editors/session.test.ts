@@ -10,6 +10,7 @@ import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { withoutRecalled } from '../../src/archive/recalled-block.ts';
 import { blockOf, tokensOf } from '../../src/recall/block.ts';
+import { geminiSession, lines } from '../archive/sessions.ts';
 import { runCommand } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -253,6 +254,13 @@ describeOnEmbedded('a session of an editor', () => {
     expect(sessions[0].summary).toContain('How large is the cache?');
     expect(JSON.stringify(sessions)).not.toMatch(/Tuesdays|recalled/);
     expect(sessions[0].creator).toBe('Claude-Code');
+
+    writeFileSync(join(folder, 'gemini.jsonl'), lines(geminiSession));
+    const ended = { session_id: 'g1', transcript_path: join(folder, 'gemini.jsonl'), reason: 'exit' };
+    expect(await hook('gemini-cli', 'SessionEnd', ended)).toBeNull();
+    await eventually(async () => /gemini\.jsonl: archived: cascade:/.test(log()));
+    const { sessions: last } = await gateway.call('C', 'query_cascade_memories', { session_id: 'g1' });
+    expect(last[0].summary).toMatch(/^The slow queue\.\nAsked: Why is the queue slow\?/);
   });
 
   it('gets the answers in the formats of Codex and Cursor', async () => {
