@@ -104,7 +104,10 @@ describe('memories that a chat model drafts from a session', () => {
     const { lessons } = await gateway.call('L', 'recall_lessons', { query: 'crane brake', project_id: 'l9' });
     expect(lessons[0]).toMatchObject({ packet_id: drafted[2] });
     // Who saved it can change it, and it stays what a model drafted.
-    await gateway.call('C', 'update_memory', { packet_id: drafted[3], content: 'The lighthouse answers on channel 14.' });
+    await gateway.call('C', 'update_memory', {
+      packet_id: drafted[3],
+      content: 'The lighthouse answers on channel 14.',
+    });
     expect(await saved('C', [drafted[3]])).toMatchObject([{ source: 'extraction', model: 'a-model' }]);
     // The same session again is known.
     expect(await archive('harbour', [draft('note', 'Another one.')])).toMatchObject({ drafted: [], pointer });
@@ -179,7 +182,9 @@ describe('memories that a chat model drafts from a session', () => {
     await settings("scopes => '{developer,l-private}'");
     const secret = 'The vault lies under pier nine.';
     const own = await archive('vault', [draft('fact', secret)], { scope: 'l-private' }, 'L');
-    expect(await saved('L', own.drafted)).toMatchObject([{ scope: 'l-private', creator: 'L-CTO', source: 'extraction' }]);
+    expect(await saved('L', own.drafted)).toMatchObject([
+      { scope: 'l-private', creator: 'L-CTO', source: 'extraction' },
+    ]);
     expect(await saved('C', own.drafted)).toStrictEqual([]);
     const found = await gateway.call('C', 'search_memory', { query: 'vault under pier nine', project_id: 'l9' });
     expect(JSON.stringify(found)).not.toContain('vault lies');

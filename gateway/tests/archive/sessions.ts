@@ -170,11 +170,20 @@ export const geminiSession: Record[] = [
     type: 'user',
     content: [
       { text: 'Why is the queue slow?' },
-      { text: '\n\n<hook_context>&lt;l9-memory-recall&gt; We deploy on Tuesdays. &lt;/l9-memory-recall&gt;</hook_context>' },
+      {
+        text: '\n\n<hook_context>&lt;l9-memory-recall&gt; We deploy on Tuesdays. &lt;/l9-memory-recall&gt;</hook_context>',
+      },
     ],
   },
   { $set: { lastUpdated: '2026-05-12T09:30:03.000Z' } },
-  { id: 'g1', timestamp: '2026-05-12T09:30:04.000Z', type: 'gemini', content: '', model: 'gemini-3-pro', toolCalls: [] },
+  {
+    id: 'g1',
+    timestamp: '2026-05-12T09:30:04.000Z',
+    type: 'gemini',
+    content: '',
+    model: 'gemini-3-pro',
+    toolCalls: [],
+  },
   {
     id: 'g1',
     timestamp: '2026-05-12T09:30:04.000Z',
@@ -188,7 +197,9 @@ export const geminiSession: Record[] = [
         args: { path: 'queue.ts' },
         status: 'success',
         timestamp: '2026-05-12T09:30:05.000Z',
-        result: [{ functionResponse: { id: 'c1', name: 'read_file', response: { output: 'export const queue = []' } } }],
+        result: [
+          { functionResponse: { id: 'c1', name: 'read_file', response: { output: 'export const queue = []' } } },
+        ],
       },
       {
         id: 'c2',

@@ -28,7 +28,8 @@ export const session: ImportFormat = {
 /** A document may be longer than what is looked at. */
 const DOCUMENT = /^\s*\[?\s*\{(?:[^{}]{0,2000}),?\s*"messages"\s*:\s*\[\s*\{/;
 const isDocument = ({ messages }: Fields) => Array.isArray(messages);
-const isRecord = (record: Fields) => ['claude-code', 'codex', 'gemini-cli', 'jsonl'].includes(formatOf([record])?.name ?? '');
+const isRecord = (record: Fields) =>
+  ['claude-code', 'codex', 'gemini-cli', 'jsonl'].includes(formatOf([record])?.name ?? '');
 
 async function peek(chunks: AsyncIterable<string>): Promise<[string, AsyncIterable<string>]> {
   const iterator = chunks[Symbol.asyncIterator]();
