@@ -17,9 +17,11 @@ export async function saveDrafts(
   // Each in a transaction of its own, so that others get their turns in between, and one that is refused undoes no other.
   for (const { kind, text, reason } of drafts) {
     try {
-      const [row] = await query<{ id: string | null }>('select archive.save_session_draft($1, $2, $3, $4, $5) as id', [
-        ...[sessionPacketId, kind, text, reason ?? null, model],
-      ]);
+      const values = [sessionPacketId, kind, text, reason ?? null, model];
+      const [row] = await query<{ id: string | null }>(
+        'select archive.save_session_draft($1, $2, $3, $4, $5) as id',
+        values,
+      );
       if (row?.id) saved.push(row.id);
     } catch (error) {
       refused.push(sqlstateOf(error));

@@ -7,7 +7,9 @@ export function archiveCommands(program: Command): void {
   asking(
     archive
       .command('add')
-      .description('archive sessions of Claude Code, Codex, cm, or plain files of JSON, as one of their own scopes')
+      .description(
+        'archive sessions of Claude Code, Codex, Gemini CLI, cm, or plain files of JSON, as one of their own scopes',
+      )
       .argument('[files...]', 'the files of sessions')
       .option('--session <id>', 'the session of Claude Code, Codex or cm with this id, instead of files')
       .option('--session-id <id>', 'the id of the session in the file, if not the one that stands in it')
