@@ -100,9 +100,11 @@ describe('memories that a chat model drafts from a session', () => {
     }
     expect(rows[0]).toMatchObject({ envelope: { status: 'proposed' }, session_id: 'harbour' });
     const { hits } = await gateway.call('L', 'search_memory', { query: 'lighthouse channel', project_id: 'l9' });
-    expect(hits[0]).toMatchObject({ packet_id: drafted[3], creator: 'Cursor-IDE', source: 'extraction' });
+    expect(hits).toContainEqual(
+      expect.objectContaining({ packet_id: drafted[3], creator: 'Cursor-IDE', source: 'extraction' }),
+    );
     const { lessons } = await gateway.call('L', 'recall_lessons', { query: 'crane brake', project_id: 'l9' });
-    expect(lessons[0]).toMatchObject({ packet_id: drafted[2] });
+    expect(lessons.map((lesson: { packet_id: string }) => lesson.packet_id)).toContain(drafted[2]);
     // Who saved it can change it, and it stays what a model drafted.
     await gateway.call('C', 'update_memory', {
       packet_id: drafted[3],
@@ -131,10 +133,14 @@ describe('memories that a chat model drafts from a session', () => {
     ]);
     expect((await saved('C', drafted)).map(({ content }) => content)).toStrictEqual(['The jetty has eleven lamps.']);
     const ids = stored.map(({ packet_id }: { packet_id: string }) => packet_id);
-    expect(await saved('C', ids)).toMatchObject([
-      { envelope: { status: 'done' } },
-      { envelope: { rationale: 'They are seen.' } },
-    ]);
+    const kept = (await saved('C', ids)).map(({ envelope }) => [envelope.status, envelope.rationale]);
+    expect(kept).toHaveLength(2);
+    expect(kept).toEqual(
+      expect.arrayContaining([
+        ['done', undefined],
+        ['proposed', 'They are seen.'],
+      ]),
+    );
   });
 
   it('are bounded, whatever the model answers, and never cost the archive', async () => {
@@ -228,10 +234,10 @@ describe('memories that a chat model drafts from a session', () => {
         (lesson: { content: string }) => lesson.content,
       );
     expect(await lessons()).not.toContain('Wet ropes slip off the capstan.');
-    for (const id of drafted.slice(0, 2)) await gateway.call('L', 'approve_memory', { packet_id: id });
+    await gateway.call('L', 'approve_memory', { packet_ids: drafted.slice(0, 2) });
     expect(await lessons()).toContain('Wet ropes slip off the capstan.');
     expect(await saved('D', drafted)).toHaveLength(2);
-    await gateway.call('L', 'reject_memory', { packet_id: drafted[2], reason: 'Nobody decided that.' });
+    await gateway.call('L', 'reject_memory', { packet_ids: [drafted[2]], reason: 'Nobody decided that.' });
     // A rejected one is not proposed again, nor is one that waits.
     expect(await archive('again', given)).toMatchObject({ status: 'inserted', drafted: [] });
   });
