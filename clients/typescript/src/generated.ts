@@ -179,7 +179,7 @@ export interface Memory {
   importanceScore: number | null;
   /** The content (key `content`) and the structured fields beside it. A kind of memory_kinds says which fields there are, and makes the content from them where it has text_fields. */
   envelope: JsonObject;
-  /** An object of at most 64 KiB beside updated_by. creator, source, agent and tool_name are stamped from the caller that saved the memory and never change; updated_by holds the same of the caller that changed it last, with caller and at (the time). notes (an object) and other keys are stored as given; an agent or tool_name that the client sends is kept in notes. */
+  /** An object of at most 64 KiB beside updated_by. creator, source, agent and tool_name are stamped from the caller that saved the memory and never change (source is extraction, and model its name, where a chat model drafted it); updated_by holds the same of the caller that changed it last, with caller and at (the time). notes (an object) and other keys are stored as given; an agent or tool_name that the client sends is kept in notes. */
   metadata: JsonObject;
   /** Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who may read this memory. */
   parentIds: (string | null)[];
