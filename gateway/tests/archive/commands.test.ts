@@ -82,7 +82,7 @@ describe('l9-memory archive', () => {
     const wrong = async (reason: string, ...args: string[]) =>
       expect(await run('add', ...args)).toMatchObject({ code: 1, err: expect.stringContaining(reason) });
     await wrong('name files, or one session with --session');
-    await wrong('--from: one of claude-code, codex, cm, json, jsonl', 'x', '--from', 'word');
+    await wrong('--from: one of claude-code, codex, gemini-cli, cm, json, jsonl', 'x', '--from', 'word');
     await wrong('session: the file cannot be read: there is no such file or folder', '/no/such/file');
     expect(await run('get', 'cascade://0')).toMatchObject({ code: 1, err: expect.stringMatching(/pointer: /) });
   });
