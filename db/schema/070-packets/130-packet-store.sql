@@ -122,8 +122,9 @@ call identity.describe('public.packet_store', 'Memories: what agents and people 
   routing: Where the packet was sent: an object, stored as the writer gave it.
   provenance: What the memory was made from: an object, stored as the writer gave it.
   metadata: An object of at most 64 KiB beside updated_by. creator, source, agent and tool_name are stamped from the caller that
-    saved the memory and never change (source is extraction, and model its name, where a chat model drafted it); updated_by holds the same of the caller that changed it last, with caller and at (the
-    time). notes (an object) and other keys are stored as given; an agent or tool_name that the client sends is kept in notes.
+    saved the memory and never change (source is extraction, and model its name, where a chat model drafted it); updated_by
+    holds the same of the caller that changed it last, with caller and at (the time). notes (an object) and other keys are
+    stored as given; an agent or tool_name that the client sends is kept in notes.
   thread_id: The conversation or task that the memory belongs to.
   speaker: Who said it: metadata.speaker, or the name that begins the text of a memory of kind message, as in "Ann: good morning".
     Null if neither names anyone.

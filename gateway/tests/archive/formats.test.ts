@@ -309,7 +309,10 @@ describeOnEmbedded('a plain file', () => {
       expect(error.message).toBe(`session: ${reason}`);
     };
     await refused(readSessionFile(secret), 'it holds no JSON object');
-    await refused(readSessionText('{"colour":"red"}'), 'in no known format: claude-code, codex, gemini-cli, cm, json or jsonl');
+    await refused(
+      readSessionText('{"colour":"red"}'),
+      'in no known format: claude-code, codex, gemini-cli, cm, json or jsonl',
+    );
     await refused(
       readSessionText(lines(codexSession), { from: 'claude-code' }),
       'read as claude-code, it holds no message and no summary',

@@ -46,8 +46,8 @@ describeOnEmbedded('a session of Gemini CLI', () => {
   it('keeps nothing from before, where a message that it does not know is taken back, and none without a text', async () => {
     const [head, ...rest] = geminiSession;
     const start = lines([
-      head,
-      rest[1],
+      head!,
+      rest[1]!,
       { $rewindTo: 'nothing' },
       { id: 'u9', type: 'user', content: [{ inlineData: {} }] },
     ]);
