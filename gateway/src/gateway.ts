@@ -24,9 +24,11 @@ import { liveCredentials } from './http/credentials.ts';
 import { mountErrors } from './http/errors.ts';
 import { mountGuard } from './http/guard.ts';
 import { mountHealth, mountMetrics } from './http/health.ts';
+import { countInFlight } from './http/in-flight.ts';
 import { endJsonWithLineFeed } from './http/line-feed.ts';
 import { logRefusals } from './http/log-refusals.ts';
 import { protectedResource } from './http/protected-resource.ts';
+import { createReadiness } from './http/readiness.ts';
 import { mountMcp } from './mcp/http.ts';
 import { openGatewayHealth } from './metrics/gateway-health.ts';
 import type { Metrics } from './metrics/index.ts';
@@ -106,11 +108,14 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const app = express().disable('x-powered-by').set('trust proxy', config.trustedProxies);
     app.use(logRequests(logger), logRefusals(refusalLog), endJsonWithLineFeed);
     mountGuard(app, config);
+    app.use(countInFlight(metrics.startRequest));
     closing.add(mountIdle(app, { idleMs: config.idleMs, rest, wake: () => database.wake?.() }));
     const isStopped = () => isStopping;
     const isEmbedderReady = embedderReadiness(models);
+    const checkReadiness = createReadiness(database, isEmbedderReady, logger);
+    metrics.watchReadiness(checkReadiness);
     mountHealth(app, {
-      ...{ authentication, instance: id, database, models, isEmbedderReady, logger, isStopping: isStopped, warnings },
+      ...{ authentication, instance: id, database, models, checkReadiness, isStopping: isStopped, warnings },
       graphqlState: () => graphql.state(),
     });
     mountMetrics(app, metrics, authentication);
