@@ -27,16 +27,7 @@ interface HealthOptions {
  */
 export function mountHealth(
   app: Express,
-  {
-    authentication,
-    instance,
-    database,
-    models,
-    checkReadiness,
-    graphqlState,
-    isStopping,
-    warnings,
-  }: HealthOptions,
+  { authentication, instance, database, models, checkReadiness, graphqlState, isStopping, warnings }: HealthOptions,
 ): void {
   const isMonitor = (request: Request) =>
     authentication.asMonitor(request).then(

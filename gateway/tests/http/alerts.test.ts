@@ -28,8 +28,8 @@ interface Rule {
 const { groups } = load(read('alerts.yml')) as { groups: { rules: Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 
-describe('the alerts', () => {
-  it('are loaded by the configuration of Prometheus, and have a severity and a summary', () => {
+describe('an alert', () => {
+  it('is loaded by the configuration of Prometheus, and has a severity and a summary', () => {
     expect((load(read('prometheus.yml')) as { rule_files: string[] }).rule_files).toStrictEqual(['alerts.yml']);
     for (const { alert, labels, annotations } of rules) {
       expect(['warning', 'critical'], alert).toContain(labels.severity);
@@ -37,7 +37,7 @@ describe('the alerts', () => {
     }
   });
 
-  it('each have a test that raises them and one in which they are silent, and a row in the how-to guide', () => {
+  it('has a test that raises it and one in which it is silent, and a row in the how-to guide', () => {
     const { tests } = load(read('alerts.test.yml')) as {
       tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];
     };
