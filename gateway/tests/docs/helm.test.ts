@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load, loadAll } from 'js-yaml';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { environment, isSecret } from '../../src/config/environment.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
@@ -58,7 +59,7 @@ describe('the chart', () => {
 });
 
 const helm = helmPath();
-(helm ? describe : describe.skip)('helm, which `.ci/helm install` gets', () => {
+(helm ? describeOnEmbedded : describe.skip)('helm, which `.ci/helm install` gets', () => {
   const run = (...args: string[]) => spawnSync(helm!, args, { encoding: 'utf8' });
   const render = (...settings: string[]): Map<string, Rendered> => {
     const { status, stdout, stderr } = run(

@@ -4,6 +4,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const folder = join(root, 'docker', 'monitoring');
@@ -53,7 +54,7 @@ describe('an alert', () => {
 });
 
 const promtool = promtoolPath();
-(promtool ? describe : describe.skip)('promtool, which `.ci/promtool install` gets', () => {
+(promtool ? describeOnEmbedded : describe.skip)('promtool, which `.ci/promtool install` gets', () => {
   let scratch: string;
   beforeAll(() => {
     scratch = mkdtempSync(join(tmpdir(), 'l9-alerts-'));
