@@ -24,9 +24,12 @@ import { liveCredentials } from './http/credentials.ts';
 import { mountErrors } from './http/errors.ts';
 import { mountGuard } from './http/guard.ts';
 import { mountHealth, mountMetrics } from './http/health.ts';
+import { countInFlight } from './http/in-flight.ts';
 import { endJsonWithLineFeed } from './http/line-feed.ts';
 import { logRefusals } from './http/log-refusals.ts';
 import { protectedResource } from './http/protected-resource.ts';
+import { createReadiness } from './http/readiness.ts';
+import { traceRequests } from './http/trace-requests.ts';
 import { mountMcp } from './mcp/http.ts';
 import { openGatewayHealth } from './metrics/gateway-health.ts';
 import type { Metrics } from './metrics/index.ts';
@@ -93,7 +96,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     for (const warning of warnings) logger.warn({ home: config.home }, warning);
     const credentials = liveCredentials(config, logger);
     const { database, jobs, models, directory, denials, refusals, refusalLog, metrics, rateLimits, execute } = services;
-    const { configured, reload, rest } = services;
+    const { configured, reload, rest, tracer } = services;
     const authentication = createAuthentication({
       verifyKey: keyVerifier(() => credentials.current().mcpApiKeys, directory),
       verifyToken: tokenVerifier(config, credentials.current, directory),
@@ -106,11 +109,14 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const app = express().disable('x-powered-by').set('trust proxy', config.trustedProxies);
     app.use(logRequests(logger), logRefusals(refusalLog), endJsonWithLineFeed);
     mountGuard(app, config);
+    app.use(countInFlight(metrics.startRequest), traceRequests(tracer));
     closing.add(mountIdle(app, { idleMs: config.idleMs, rest, wake: () => database.wake?.() }));
     const isStopped = () => isStopping;
     const isEmbedderReady = embedderReadiness(models);
+    const checkReadiness = createReadiness(database, isEmbedderReady, logger);
+    metrics.watchReadiness(checkReadiness);
     mountHealth(app, {
-      ...{ authentication, instance: id, database, models, isEmbedderReady, logger, isStopping: isStopped, warnings },
+      ...{ authentication, instance: id, database, models, checkReadiness, isStopping: isStopped, warnings },
       graphqlState: () => graphql.state(),
     });
     mountMetrics(app, metrics, authentication);

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
 import { KnownError } from '../base/errors.ts';
+import { currentTraceId } from '../base/tracing.ts';
 import { isBranch, isProject, PROJECT_NAME } from '../input/names.ts';
 import type { Identity } from './identity.ts';
 
@@ -57,7 +58,8 @@ export function withHeaders(identity: Identity, headers: IncomingHttpHeaders): I
     inferredProject,
     // Another project than the caller's default has other branches.
     inferredBranch: project === null || project === defaultProject ? branch : null,
-    traceId: identity.traceId ?? (traceId === null || /^0+$/.test(traceId) ? null : traceId),
+    // Where requests are traced, a request without the header begins a trace.
+    traceId: identity.traceId ?? (traceId === null || /^0+$/.test(traceId) ? currentTraceId() : traceId),
   };
 }
 

@@ -79,6 +79,26 @@ function chatConfig(settings: z.infer<typeof environment>): ChatConfig | null {
   return { model: settings.CHAT_MODEL, baseUrl, apiKey, timeoutMs: settings.CHAT_TIMEOUT_MS };
 }
 
+/** Where traces go; null: nowhere. The other variables of OpenTelemetry, such as headers, are read by its own packages. */
+function tracingConfig(settings: z.infer<typeof environment>) {
+  const { OTEL_TRACES_EXPORTER: exporter, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = settings;
+  const own = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
+  const isOff = settings.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || (exporter ?? 'otlp') !== 'otlp';
+  if (isOff || !(exporter ?? endpoint ?? own)) return null;
+  return {
+    url: own ?? `${(endpoint ?? 'http://localhost:4318').replace(/\/+$/, '')}/v1/traces`,
+    /** The share of traces that begin here and are recorded. */
+    ratio: settings.OTEL_TRACES_SAMPLER_ARG,
+    /** Whether the variable is meant for this program for certain. */
+    isRequired: exporter !== undefined,
+    variable: exporter
+      ? 'OTEL_TRACES_EXPORTER'
+      : own
+        ? 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
+        : 'OTEL_EXPORTER_OTLP_ENDPOINT',
+  };
+}
+
 export type Config = ReturnType<typeof loadConfig>;
 export type ArchiveConfig = Config['archive'];
 
@@ -190,6 +210,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     /** JSON lines, or readable lines for a terminal. */
     logFormat,
     logLevel: settings.LOG_LEVEL ?? (logFormat === 'pretty' ? 'warn' : 'info'),
+    tracing: tracingConfig(settings),
     /** Calls whose SQL takes as long are logged as slow; null: none. */
     slowQueryMs: settings.SLOW_QUERY_MS === -1 ? null : settings.SLOW_QUERY_MS,
     isProduction: settings.NODE_ENV === 'production',

@@ -19,6 +19,9 @@ const whole = (least: number, most: number) => {
   return z.coerce.number(rule).int(rule).min(least, rule).max(most, rule);
 };
 
+const NO_SHARE = 'must be a number from 0 to 1';
+const share = z.coerce.number(NO_SHARE).min(0, NO_SHARE).max(1, NO_SHARE);
+
 const oneOf = <const Name extends string>(...names: Name[]) => z.enum(names, `must be one of ${names.join(', ')}`);
 
 const databaseUrl = url('postgres:', 'postgresql:').refine(isDecodable, {
@@ -163,6 +166,11 @@ export const environment = z.object({
   IDLE_SECONDS: whole(0, 86_400).default(300),
   LINGER_SECONDS: whole(0, 86_400).default(600),
   LOG_FORMAT: oneOf('json', 'pretty').optional(),
+  OTEL_SDK_DISABLED: z.string().optional(),
+  OTEL_TRACES_EXPORTER: z.string().optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url('https:', 'http:').optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url('https:', 'http:').optional(),
+  OTEL_TRACES_SAMPLER_ARG: share.default(1),
   SLOW_QUERY_MS: whole(-1, 600_000).default(200),
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').optional(),
   NODE_ENV: z.string().optional(),

@@ -13,6 +13,7 @@ import { enginePool } from './engine-stream.ts';
 import { fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { markClosed, markOpened } from './marker.ts';
 import { servePsql } from './psql-socket.ts';
+import { traceQueries } from './trace-queries.ts';
 
 // The statements of callers end before others who wait for the session give up.
 const LIMIT_MS = { least: 5_000, most: 30_000 };
@@ -68,6 +69,7 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
   onlyPool.on('error', onError);
   onlyPool.on('connect', (client) => {
     client.on('error', onError);
+    if (config.tracing) traceQueries(client);
     client.on('notification', ({ channel }) => {
       for (const callback of listeners.get(channel) ?? []) callback();
     });

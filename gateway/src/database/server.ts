@@ -10,6 +10,7 @@ import { watchRefusals } from './disk.ts';
 import { fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { listenOnServer } from './listen.ts';
 import { pendingMigrations, runMigrations } from './migrations.ts';
+import { traceQueries } from './trace-queries.ts';
 
 // As many as there are jobs, and one that listens for new ones.
 const JOB_CONNECTIONS = 12;
@@ -42,7 +43,10 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     const onError = (error: Error) => logger.warn({ code: sqlstateOf(error) }, 'a database connection broke');
     pool.on('error', onError);
     // A checked-out client needs a listener too: without one its error would end the process.
-    pool.on('connect', (client) => client.on('error', onError));
+    pool.on('connect', (client) => {
+      client.on('error', onError);
+      if (config.tracing) traceQueries(client);
+    });
     return pool;
   };
   const openConnections = Math.min(OPEN_CONNECTIONS, config.poolSize);

@@ -1,6 +1,7 @@
 // Decides which texts a provider embeds next. Someone waits for the vector of a query, and for that of a save up to a second;
 // nobody waits for the backlog.
 import { RoundRobinQueue } from '../base/round-robin-queue.ts';
+import { inSpan, type SpanOptions } from '../base/tracing.ts';
 import { type Embedder, EmbedderUnavailable, EmbeddingRejected, type Urgency } from './embedder.ts';
 import type { Capacity } from './provider.ts';
 
@@ -128,6 +129,24 @@ export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock =
     }
   }
 
+  async function embedAll(texts: readonly string[], urgency: Urgency, client: string): Promise<number[][]> {
+    if (urgency === 'query') lastQueryAt = clock.now();
+    let hasFailed = false;
+    const vectors = texts.map(
+      (text) =>
+        new Promise<number[]>((resolve, reject) => {
+          waiting[urgency].push(client, { text, since: clock.now(), resolve, reject, isAbandoned: () => hasFailed });
+        }),
+    );
+    startCalls();
+    try {
+      return await Promise.all(vectors);
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    }
+  }
+
   return {
     model: embedder.model,
     dimensions: embedder.dimensions,
@@ -135,23 +154,8 @@ export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock =
     chunk: embedder.chunk,
     close: embedder.close,
 
-    async embed(texts, urgency = 'backlog', client = '') {
-      if (urgency === 'query') lastQueryAt = clock.now();
-      let hasFailed = false;
-      const vectors = texts.map(
-        (text) =>
-          new Promise<number[]>((resolve, reject) => {
-            waiting[urgency].push(client, { text, since: clock.now(), resolve, reject, isAbandoned: () => hasFailed });
-          }),
-      );
-      startCalls();
-      try {
-        return await Promise.all(vectors);
-      } catch (error) {
-        hasFailed = true;
-        throw error;
-      }
-    },
+    embed: (texts, urgency = 'backlog', client = '') =>
+      inSpan(spanOf(embedder.model, texts.length, urgency), () => embedAll(texts, urgency, client)),
 
     stop() {
       const error = new EmbedderUnavailable('the embedder is closed');
@@ -159,3 +163,15 @@ export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock =
     },
   };
 }
+
+/** The wait for a turn is part of the span. */
+const spanOf = (model: string, texts: number, urgency: Urgency): SpanOptions => ({
+  name: 'embed',
+  kind: 'client',
+  attributes: {
+    'gen_ai.operation.name': 'embeddings',
+    'gen_ai.request.model': model,
+    'l9.texts': texts,
+    'l9.urgency': urgency,
+  },
+});

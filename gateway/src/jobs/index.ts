@@ -9,6 +9,7 @@ import {
 } from 'graphile-worker';
 import type { Logger } from 'pino';
 import { sqlstateOf } from '../base/errors.ts';
+import { inTrace, outsideSpans, type Tracer } from '../base/tracing.ts';
 import type { Database } from '../database/index.ts';
 import { deleteExpired } from './delete-expired.ts';
 import { dropLeavingModels } from './drop-leaving-models.ts';
@@ -30,6 +31,8 @@ const EMBEDDING_SLOTS = 2;
 export interface JobsOptions extends EmbeddingJobOptions {
   /** How often expired memories are deleted; 0: never. */
   cleanupIntervalMs: number;
+  /** Gets a trace of each job that runs. */
+  tracer?: Tracer | null;
   /** Further periodic jobs, such as those of the chat model. */
   otherJobs?: readonly PeriodicJob[];
 }
@@ -68,7 +71,7 @@ function atMost(slots: number, run: Task): Task {
 }
 
 export async function startJobs(database: Database, logger: Logger, options: JobsOptions) {
-  const { cleanupIntervalMs, models, otherJobs = [] } = options;
+  const { cleanupIntervalMs, models, tracer = null, otherJobs = [] } = options;
   const { workerPool, jobPool } = database;
   const isEmbedded = database.engine === 'embedded';
   const periodicJobs: readonly PeriodicJob[] = [
@@ -80,13 +83,21 @@ export async function startJobs(database: Database, logger: Logger, options: Job
     ...otherJobs,
   ];
   const abort = new AbortController();
-  const embedding = embeddingJob(database, logger, options);
+  const untraced = embeddingJob(database, logger, options);
+  const traced = (name: string, run: () => Promise<void>) =>
+    inTrace(tracer, { name: `job ${name}`, kind: 'internal', attributes: { 'l9.job': name } }, run);
+  const embedding: typeof untraced = {
+    ...untraced,
+    run: (signal, count) => traced(untraced.name, () => untraced.run(signal, count)),
+  };
   const taskList: TaskList = {
     [embedding.name]: atMost(EMBEDDING_SLOTS, () => embedding.run(abort.signal)),
     ...Object.fromEntries(
       periodicJobs.map((job): [string, TaskList[string]] => [
         job.name,
-        atMost(1, (_payload, helpers) => job.run(jobPool(job.name), logger, abort.signal, helpers.job.id)),
+        atMost(1, (_payload, helpers) =>
+          traced(job.name, () => job.run(jobPool(job.name), logger, abort.signal, helpers.job.id)),
+        ),
       ]),
     ),
   };
@@ -180,11 +191,12 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   let stopping: Promise<void> | undefined;
   return {
     /** Embeds so many memories at once, which were just saved, and what else may have been queued soon. */
-    wake(saved = 0) {
-      newest.saved(saved);
-      clearTimeout(wakeTimer);
-      wakeTimer = setTimeout(embedIfDue, WAKE_DELAY_MS);
-    },
+    wake: (saved = 0) =>
+      outsideSpans(() => {
+        newest.saved(saved);
+        clearTimeout(wakeTimer);
+        wakeTimer = setTimeout(embedIfDue, WAKE_DELAY_MS);
+      }),
     /** Does all that is due now. True if nothing is left that will soon be due again. */
     async finish() {
       periodic.checkAll();

@@ -7,6 +7,9 @@ import { addDatabaseGauges } from './database.ts';
 import { gaugesOf } from './gauges.ts';
 import { createRecent } from './recent.ts';
 
+const APIS = ['graphql', 'mcp'] as const;
+export type Api = (typeof APIS)[number];
+
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Counters and gauges of GET /metrics, in the format of Prometheus. */
@@ -152,6 +155,15 @@ export function createMetrics(database: Database, logger: Logger) {
     labelNames: ['problem'],
     registers,
   });
+  // With a first value of 0 even the first problem is an increase, which an alert can see.
+  for (const problem of ['missing', 'hash', 'tag', 'key']) archiveProblems.inc({ problem }, 0);
+  const inFlight = new Gauge({
+    name: 'l9_calls_in_flight',
+    help: 'Requests to the APIs that this process is answering, by API: graphql, mcp.',
+    labelNames: ['api'],
+    registers,
+  });
+  for (const api of APIS) inFlight.set({ api }, 0);
   const recent = createRecent();
   return {
     ...operationMetrics(registers, recent),
@@ -169,6 +181,23 @@ export function createMetrics(database: Database, logger: Logger) {
     embedded(memories: number, vectors: number) {
       embeddedMemories.inc(memories);
       embeddedVectors.inc(vectors);
+    },
+    /** Counts a request that is being answered until the returned function is called. */
+    startRequest(api: Api) {
+      inFlight.inc({ api });
+      return () => inFlight.dec({ api });
+    },
+    /** Adds the gauge of what GET /ready checks. */
+    watchReadiness(check: () => Promise<Readonly<Record<string, string>>>) {
+      new Gauge({
+        name: 'l9_ready',
+        help: 'Whether what GET /ready checks is well, by check: database, migrations, reads, disk, embedder; 1 or 0.',
+        labelNames: ['check'],
+        registers,
+        async collect() {
+          for (const [name, state] of Object.entries(await check())) this.set({ check: name }, state === 'ok' ? 1 : 0);
+        },
+      });
     },
     contentType: registry.contentType,
     render: () => registry.metrics(),

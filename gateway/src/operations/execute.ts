@@ -14,9 +14,10 @@ import {
   toPublicError,
 } from '../base/errors.ts';
 import { currentRequestId } from '../base/logger.ts';
+import { inSpan, type Span, type SpanOptions } from '../base/tracing.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
 import { isPlainName, shownPath } from '../input/echo.ts';
-import { type CallReporting, createCallReporter, reportOf } from './call-report.ts';
+import { type CallReport, type CallReporting, createCallReporter, reportOf } from './call-report.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
 import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';
 import { type AnyOperation, type Embedding, type Operation, RETRIES, type Retry } from './operation.ts';
@@ -151,7 +152,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     }
   }
 
-  return (listed, identity, toolName, given) =>
+  const executeIn = (span: Span | null, ...[listed, identity, toolName, given]: Parameters<ExecuteOperation>) =>
     listed.visit(async (operation): Promise<Outcome> => {
       const givenInput = readInput(operation.input, given);
       const rawInput = fillInProject(operation, identity, givenInput);
@@ -161,6 +162,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
       const finish = (error: PublicError | null, output: unknown) => {
         stopTimer(error?.code ?? 'ok');
         const report = error ? null : reportOf(output);
+        tell(span, error, report);
         reportCall(log, { operation, identity, input: givenInput, error, report, sqlMs: clock.milliseconds() });
       };
       const acting = { ...identity, toolSet: operation.toolSet };
@@ -196,6 +198,23 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
         return { output: null, error };
       }
     });
+  return (...call) => inSpan(spanOf(call[0]), (span) => executeIn(span, ...call));
+}
+
+const spanOf = ({ name, isReadOnly }: AnyOperation): SpanOptions => ({
+  name: `operation ${name}`,
+  kind: 'internal',
+  attributes: { 'l9.operation': name, 'l9.read_only': isReadOnly },
+});
+
+/** Codes and numbers, as the log has them. */
+function tell(span: Span | null, error: PublicError | null, report: CallReport | null): void {
+  if (error) {
+    span?.set({ 'l9.sqlstate': error.sqlstate });
+    span?.fail(error.code);
+  }
+  const counts = Object.entries(report?.counts ?? {}).map(([part, count]) => [`l9.${part}`, count]);
+  span?.set({ 'l9.route': report?.route ?? undefined, ...Object.fromEntries(counts) });
 }
 
 type Timed = <T>(work: () => Promise<T>) => Promise<T>;

@@ -8,6 +8,7 @@ import { createRefusals } from '../audit/refusals.ts';
 import { openDirectory } from '../auth/directory.ts';
 import { createRateLimits } from '../auth/rate-limits.ts';
 import { sqlstateOf } from '../base/errors.ts';
+import { openTracer } from '../base/opentelemetry.ts';
 import type { ChatConfig, Config } from '../config/config.ts';
 import { openDatabase } from '../database/index.ts';
 import { requireLogins } from '../database/logins.ts';
@@ -46,6 +47,9 @@ export async function openServices(
   closing: CloseStack,
   { embedder, signal, onProgress }: ServicesOptions,
 ) {
+  // Closed last, with the spans of all others.
+  const tracer = await openTracer(config.tracing, logger);
+  if (tracer) closing.add(tracer);
   await requireLogins(config);
   // The model loads while the database opens.
   onProgress?.('loading the embedding model');
@@ -80,6 +84,7 @@ export async function openServices(
       models,
       cleanupIntervalMs: config.cleanupIntervalMs,
       onEmbedded: metrics.embedded,
+      tracer,
       otherJobs: [collectArchives(stores), ...(chatOptions ? chatJobs(chatOptions) : [])],
     }),
   );
@@ -123,7 +128,7 @@ export async function openServices(
   signal?.throwIfAborted();
   return {
     ...{ configured, jobs, database, models, directory, denials, refusals, refusalLog },
-    ...{ metrics, rateLimits, execute, reload, rest },
+    ...{ metrics, rateLimits, execute, reload, rest, tracer },
   };
 }
 

@@ -14,7 +14,7 @@ interface Given {
   [name: string]: unknown;
 }
 
-describe('memories that a chat model drafts from a session', () => {
+describe('a draft that a chat model makes of a session', () => {
   let gateway: TestGateway;
   let server: ChatServer;
   /** What the model drafts. It answers nothing to the job that extracts facts. */
@@ -60,7 +60,7 @@ describe('memories that a chat model drafts from a session', () => {
       [ids],
     );
 
-  it('are asked for only where the tenant lets a model extract from sessions', async () => {
+  it('is asked for only where the tenant lets a model extract from sessions', async () => {
     const some = [draft('note', 'Nobody asked for this.')];
     expect(await archive('nothing', some)).toMatchObject({ status: 'inserted', drafted: [] });
     expect(server.asked).toHaveLength(0);
@@ -72,7 +72,7 @@ describe('memories that a chat model drafts from a session', () => {
     expect(server.asked.filter(isAboutSession)).toHaveLength(1);
   });
 
-  it('come with the summary in one request, and are memories of the caller that cite the session', async () => {
+  it('comes with the summary in one request, and is a memory of the caller that cites the session', async () => {
     const before = server.asked.filter(isAboutSession).length;
     const { packet_id, pointer, drafted } = await archive('harbour', [
       draft('decision', 'Ferries dock at the northern quay.', { reason: 'The southern one silts up.' }),
@@ -115,7 +115,7 @@ describe('memories that a chat model drafts from a session', () => {
     expect(await archive('harbour', [draft('note', 'Another one.')])).toMatchObject({ drafted: [], pointer });
   });
 
-  it('leave out what is known already, of whatever kind, and change nothing that is there', async () => {
+  it('is left out where its text is known already, of whatever kind, and changes nothing that is there', async () => {
     await gateway.save('C', 'The pilot boat leaves at five.');
     const items = [
       { kind: 'todo', data: { text: 'Oil the winch.', status: 'done' } },
@@ -143,7 +143,7 @@ describe('memories that a chat model drafts from a session', () => {
     );
   });
 
-  it('are bounded, whatever the model answers, and never cost the archive', async () => {
+  it('is bounded, whatever the model answers, and never costs the archive', async () => {
     const hostile: unknown[] = [
       draft('rule', 'Obey the harbour master.'),
       draft('session', 'A session in a session.'),
@@ -175,7 +175,7 @@ describe('memories that a chat model drafts from a session', () => {
     server.answer = usual;
   });
 
-  it('are made without what was recalled in the session', async () => {
+  it('is made without what was recalled in the session', async () => {
     const text = '<l9-memory-recall>\nThe buoy secret.\n</l9-memory-recall>\n\nIs the harbour open?';
     const session = { session_id: 'recalled', messages: [{ role: 'user', text }] };
     drafts = [];
@@ -184,7 +184,7 @@ describe('memories that a chat model drafts from a session', () => {
     expect(call.data).toStrictEqual({ messages: [{ role: 'user', text: 'Is the harbour open?' }] });
   });
 
-  it('tell C nothing of l-private', async () => {
+  it('tells C nothing of l-private', async () => {
     await settings("scopes => '{developer,l-private}'");
     const secret = 'The vault lies under pier nine.';
     const own = await archive('vault', [draft('fact', secret)], { scope: 'l-private' }, 'L');
@@ -207,7 +207,7 @@ describe('memories that a chat model drafts from a session', () => {
     });
   });
 
-  it('wait for a reviewer where what models extract does, whatever the caller may save without one', async () => {
+  it('waits for a reviewer where what models extract does, whatever the caller may save without one', async () => {
     await gateway.sql('L', 'select set_generated_review(extraction => true)');
     await gateway.sql('L', "select set_review_rule(false, caller => 'C')");
     const given = [

@@ -19,6 +19,7 @@ const pages = find(
   'gateway/**/*.md',
   'clients/**/*.md',
   'tools/**/*.md',
+  'deploy/**/*.md',
 );
 
 /** The anchors of a page's headings, as GitHub makes them. */

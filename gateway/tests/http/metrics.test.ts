@@ -1,6 +1,8 @@
 // What GET /metrics tells about calls and about the database, and the dashboard that shows it.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
+import { load } from 'js-yaml';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { BUILT_IN_KINDS } from '../../src/metrics/calls.ts';
@@ -18,6 +20,9 @@ const OF_SERVERS = [
   'l9_database_replication_lag_bytes',
   'l9_database_replication_lag_seconds',
 ];
+
+/** And what only the embedded engine has. */
+const OF_EMBEDDED = ['l9_disk_free_bytes'];
 
 /** The value of a sample, such as `l9_few_hits_total{operation="search_memory"}`. */
 const sampleOf = (metrics: string, sample: string) => {
@@ -96,26 +101,47 @@ describe('GET /metrics', () => {
     expect(metrics).not.toMatch(/table="(partitions|pg_catalog|pg_toast)\./);
   });
 
-  it('includes everything that the dashboard shows, except what only a server has', async () => {
+  it('includes everything that the dashboards show and the alerts ask for, except what only the other engine has', async () => {
     const exported = [...(await gateway.metrics()).matchAll(/^# TYPE (\w+) (\w+)$/gm)].flatMap(([, name, type]) =>
       type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
     );
-    const dashboard = JSON.parse(read('docker/monitoring/grafana/dashboards/l9-memory.json')) as {
-      panels: { targets?: { expr: string }[] }[];
-    };
-    const shown = dashboard.panels
+    const namesIn = (text: string) => text.match(/\b(l9|process|nodejs)_\w+/g) ?? [];
+    const dashboards = globSync('docker/monitoring/grafana/dashboards/*.json', { cwd: root });
+    const shown = dashboards
+      .flatMap((file) => (JSON.parse(read(file)) as { panels: { targets?: { expr: string }[] }[] }).panels)
       .flatMap(({ targets }) => targets ?? [])
-      .flatMap(({ expr }) => expr.match(/\b(l9|process|nodejs)_\w+/g)!);
+      .flatMap(({ expr }) => namesIn(expr));
     expect(shown.length).toBeGreaterThan(25);
-    const missing = [...new Set(shown)].filter((name) => !exported.includes(name)).sort();
-    expect(missing).toStrictEqual(gateway.instance.database.engine === 'server' ? [] : OF_SERVERS);
+    const { groups } = load(read('docker/monitoring/alerts.yml')) as { groups: { rules: { expr: string }[] }[] };
+    const asked = groups.flatMap(({ rules }) => rules).flatMap(({ expr }) => namesIn(expr));
+    expect(asked.length).toBeGreaterThan(12);
+    const missing = [...new Set([...shown, ...asked])].filter((name) => !exported.includes(name)).sort();
+    expect(missing).toStrictEqual(gateway.instance.database.engine === 'server' ? OF_EMBEDDED : OF_SERVERS);
+  });
+
+  it('shows what GET /ready checks, and how many requests to the APIs are being answered', async () => {
+    const metrics = await gateway.metrics();
+    for (const check of ['database', 'migrations', 'reads', 'disk', 'embedder'])
+      expect(sampleOf(metrics, `l9_ready{check="${check}"}`), check).toBe(1);
+    const inFlight = async (api: string) => sampleOf(await gateway.metrics(), `l9_calls_in_flight{api="${api}"}`);
+    await eventually(async () => (await inFlight('mcp')) === 0);
+    // A body that is not complete is a request under way.
+    const { port } = new URL(gateway.instance.url);
+    const headers = { authorization: `Bearer ${gateway.apiKey('C')}`, 'content-type': 'application/json' };
+    const half = request({ port, method: 'POST', path: '/mcp', headers });
+    half.on('error', () => {});
+    half.write('{');
+    await eventually(async () => (await inFlight('mcp')) === 1);
+    half.destroy();
+    await eventually(async () => (await inFlight('mcp')) === 0);
+    expect(await inFlight('graphql')).toBe(0);
   });
 });
 
 it('loads the dashboard from files that are there, in a profile of docker compose', () => {
   const compose = read('docker-compose.yml');
   const mounts = [...compose.matchAll(/^ +- (\.\/docker\/monitoring\/[^:]+):([^:]+):ro$/gm)];
-  expect(mounts.map(([, file]) => existsSync(join(root, file!)))).toStrictEqual([true, true, true]);
+  expect(mounts.map(([, file]) => existsSync(join(root, file!)))).toStrictEqual([true, true, true, true]);
   expect(compose.match(/profiles: \[monitoring\]/g)).toHaveLength(2);
   const [, folder] = /path: (\S+)/.exec(read('docker/monitoring/grafana/provisioning/dashboards/l9-memory.yml'))!;
   expect(mounts.map(([, , target]) => target)).toContain(folder);

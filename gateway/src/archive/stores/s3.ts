@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module';
 import type { S3Client } from '@aws-sdk/client-s3';
+import { howToInstall, missingOf } from '../../base/installed.ts';
 import { type ArchiveConfig, ConfigError } from '../../config/config.ts';
 import { readBlob, type Store } from './store.ts';
 
@@ -80,13 +80,9 @@ export function s3Store({ bucket, prefix, endpoint, region }: Bucket, timeoutMs:
   };
 }
 
-/** The package leaves the client out, because it is large and few need it. */
 function requireInstalled(name: string): void {
-  try {
-    createRequire(import.meta.url).resolve(name);
-  } catch {
-    throw new ConfigError(
-      `ARCHIVE_STORE: s3 needs the package ${name}, which is not installed: run \`npm install ${name}\` where l9-memory is installed (with -g where it is installed globally), or name another store`,
-    );
-  }
+  if (missingOf([name]).length === 0) return;
+  throw new ConfigError(
+    `ARCHIVE_STORE: s3 needs the package ${name}, which is not installed: ${howToInstall([name])}, or name another store`,
+  );
 }
