@@ -1,8 +1,10 @@
 // Texts with a meaning in SQL, in every text argument of every function that a caller can run.
 import { assertNoTrace, attempt, payloadsFor, plantHidden, snapshot } from '../support/attacker.ts';
+import { describeOnServer } from '../support/on-engine.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
-describe('a text argument', () => {
+// On one engine: the functions are the same on both.
+describeOnServer('a text argument', () => {
   const db = useTestDatabase();
   let traces: string[];
   let before: string;

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { buildSchema } from 'postgraphile/graphql';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type Answer, faultIn, inTurns } from './answers.ts';
@@ -13,7 +14,8 @@ import { type ToolTarget, toolRequestFor, toolTargetsOf, wholeInput } from './to
 import { type Dice, diceOf, type Known } from './values.ts';
 
 const seed = Number(process.env.HOSTILE_SEED || Date.now() % 1_000_000_000);
-const wanted = Number(process.env.HOSTILE_REQUESTS || 4_500);
+// In WebAssembly each takes several times as long.
+const wanted = Number(process.env.HOSTILE_REQUESTS || (serverUrl ? 4_500 : 1_500));
 // Some requests are repeated alone by HOSTILE_ONLY=12,13.
 const only = process.env.HOSTILE_ONLY?.split(',').map(Number);
 const TO_TOOLS = 0.2;

@@ -7,7 +7,7 @@ import { plateaus, seeded } from './texts.ts';
 import { type Draft, openWorld, type Place, type Reader, type World } from './world.ts';
 
 /** How many questions each reader is asked, again after each change. In WebAssembly each takes several times as long. */
-const count = Number(process.env.HIDDEN_ROWS_QUESTIONS || (serverUrl ? 24 : 12));
+const count = Number(process.env.HIDDEN_ROWS_QUESTIONS || (serverUrl ? 24 : 6));
 const seed = Number(process.env.HIDDEN_ROWS_SEED || 1);
 
 describe.each<[string, readonly Draft[], boolean]>([
