@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
-import { createConnection } from 'node:net';
 import { DEFAULT_TENANT } from '../auth/identity.ts';
 import { typed } from '../base/paths.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { withConnection } from '../database/connection.ts';
-import { psqlSocket } from '../database/psql-socket.ts';
+import { isListening, psqlSocket } from '../database/psql-socket.ts';
 
 /** The role of the session until it takes another: l9_gateway itself may not even list the tables. */
 const DEFAULT_ROLE = 'l9_agent';
@@ -45,7 +44,7 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[], caller?: stri
     return 1;
   }
   const socket = psqlSocket(config.home);
-  if (!config.databaseUrl && !(await answers(socket.path))) {
+  if (!config.databaseUrl && !(await isListening(socket.path))) {
     process.stderr.write(
       `no server of ${config.home} is running, and the embedded engine runs in the server: start one with \`${typed.start}\`\n`,
     );
@@ -108,15 +107,4 @@ const loginOf = (databaseUrl: string, caller: string): Promise<string | null> =>
       [DEFAULT_TENANT, caller],
     );
     return rows[0]?.login ?? null;
-  });
-
-/** True if a server listens. A server that was killed leaves its socket file behind. */
-const answers = (path: string) =>
-  new Promise<boolean>((resolve) => {
-    const connection = createConnection(path);
-    connection.once('connect', () => {
-      connection.destroy();
-      resolve(true);
-    });
-    connection.once('error', () => resolve(false));
   });

@@ -5,9 +5,8 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { inTransaction, openDatabase, type WorkerPool } from '../database/index.ts';
 import { requireLogins } from '../database/logins.ts';
-import { psqlSocket } from '../database/psql-socket.ts';
+import { isListening, psqlSocket } from '../database/psql-socket.ts';
 import { takeHome } from '../home/examine.ts';
-import { findServer } from '../home/find-server.ts';
 
 export interface Worker {
   pool: WorkerPool;
@@ -20,7 +19,7 @@ export async function openWorker(config: Config, logger: Logger): Promise<Worker
     const database = await openDatabase(config, logger);
     return { pool: database.workerPool, close: database.close };
   }
-  if (await findServer(config.home)) return throughServer(config.home);
+  if (await isListening(psqlSocket(config.home).path)) return throughServer(config.home);
   const lock = await takeHome(config);
   try {
     const database = await openDatabase(config, logger);

@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, rmSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
+import { createConnection, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type pg from 'pg';
 import type { Logger } from 'pino';
@@ -41,6 +41,17 @@ export function psqlSocket(home: string) {
   const url = `postgres://l9_gateway@localhost/postgres?host=${encodeURIComponent(folder)}`;
   return { folder, path: join(folder, '.s.PGSQL.5432'), url };
 }
+
+/** True if a server listens at this path, however busy it is. A server that was killed leaves its socket file behind. */
+export const isListening = (path: string) =>
+  new Promise<boolean>((resolve) => {
+    const connection = createConnection(path);
+    connection.once('connect', () => {
+      connection.destroy();
+      resolve(true);
+    });
+    connection.once('error', () => resolve(false));
+  });
 
 function replaceIfItEndsTheEngine(type: string, bytes: Buffer): Buffer {
   if (type === 'Q') return ENDS_ENGINE.test(texts(bytes, 1)[0]!) ? message('Q', REFUSAL) : bytes;

@@ -1,9 +1,10 @@
 // A change of the embedding model with real processes, a local provider, and different dimensions.
 
+import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { eventually } from '../../../db/tests/support/eventually.ts';
-import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
+import { describeOnServer, itOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { psqlSocket } from '../../src/database/psql-socket.ts';
 import { type Provider, startProvider, vectors } from '../embeddings/provider.ts';
 import { asMonitor, callTool, cli, createProcessHome, kill, metric, type ProcessHome } from '../home/processes.ts';
@@ -16,6 +17,7 @@ describe('l9-memory reembed', () => {
   let provider: Provider;
   let home: ProcessHome;
   let url: string;
+  let server: ChildProcess;
   let key: string;
   beforeAll(async () => {
     provider = await startProvider(DIMENSIONS);
@@ -23,7 +25,7 @@ describe('l9-memory reembed', () => {
     home.env.OPENAI_BASE_URL = provider.baseUrl;
     home.env.EMBEDDING_MODEL = 'first-model';
     home.env.EMBEDDING_DIMENSIONS = String(DIMENSIONS);
-    ({ url } = await home.serve());
+    ({ url, process: server } = await home.serve());
     key = home.key('C');
   });
   afterAll(async () => {
@@ -62,6 +64,14 @@ describe('l9-memory reembed', () => {
     expect(await serving()).toBe('first-model');
     const { stdout, exit } = await ends([]);
     expect([exit, stdout]).toStrictEqual([0, 'first-model serves\n']);
+  });
+
+  itOnEmbedded('waits for a server that is busy, as one is that answers nothing for some seconds', async () => {
+    server.kill('SIGSTOP');
+    const asking = ends([]);
+    await sleep(5_000);
+    server.kill('SIGCONT');
+    expect(await asking).toStrictEqual({ exit: 0, stdout: 'first-model serves\n', stderr: '' });
   });
 
   it('names what is missing: a provider, a model that answers, or the right dimensions', async () => {
