@@ -36,7 +36,8 @@ function protocolRequest({ headers }: Request): globalThis.Request {
 
 /** Every answer ends at once: the only stream of the protocol tells of changed lists, which this server does not. */
 async function send(answer: globalThis.Response, response: Response): Promise<void> {
-  const body = await answer.text();
+  // Bytes, since a text that is not ASCII takes twice the memory, and would become bytes again.
+  const body = Buffer.from(await answer.arrayBuffer());
   if (response.destroyed) return;
   response.status(answer.status);
   for (const name of ['content-type', 'allow']) {
