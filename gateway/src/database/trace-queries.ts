@@ -51,7 +51,7 @@ export function traceQueries(client: pg.ClientBase): void {
     }
     const answer = query(...args);
     if (!(answer instanceof Promise)) {
-      // A stream or a query object reports its end to whoever made it.
+      // A stream or a query object has no promise: only its maker learns when it ends.
       span.end();
       return answer;
     }

@@ -84,12 +84,12 @@ function excerpt(messages: readonly Message[]): Message[] {
     .map(({ role, text }) => ({ role, text: cut(withoutRecalled(text), MOST_BYTES_OF_A_MESSAGE) }))
     .filter(({ text }) => text.trim() !== '');
   const chosen = new Map<number, Message>();
-  let room = MOST_BYTES_OF_ALL;
+  let bytesLeft = MOST_BYTES_OF_ALL;
   for (let taken = 0; taken < parts.length; taken++) {
     const at = taken % 2 === 0 ? taken / 2 : parts.length - (taken + 1) / 2;
     const part = parts[at]!;
-    room -= Buffer.byteLength(JSON.stringify(part));
-    if (room < 0) break;
+    bytesLeft -= Buffer.byteLength(JSON.stringify(part));
+    if (bytesLeft < 0) break;
     chosen.set(at, part);
   }
   return [...chosen].sort(([a], [b]) => a - b).map(([, part]) => part);
