@@ -41,8 +41,8 @@ call identity.protect_tenant_rows('public.review_rules', readers => 'Administrat
 grant select on public.review_rules to l9_admin, l9_platform_admin;
 -- Agents have no grant: a rule could name a scope or a caller that is hidden from them.
 
--- The function has no search_path, so that PostgreSQL can inline it: every save calls it. A caller that sets the parameter by hand
--- only has more of its own saves reviewed.
+-- The function has no search_path, so that PostgreSQL can inline it: every save calls it. A caller that sets the parameter by
+-- hand only has more of its own saves reviewed.
 create function packets.extracting_model() returns text language sql stable parallel safe
 return nullif(current_setting('l9.extracting_model', true), '');
 comment on function packets.extracting_model is 'The chat model that drafted what this transaction saves now; null if none did.';
