@@ -12,13 +12,16 @@ const onOneLine = (reason = '') =>
     .slice(0, REASON_CHARACTERS);
 
 /** The message of a failed test begins with its name. */
-function* failuresOf({ testResults }: AggregatedResult) {
+function* failuresOf({ testResults, snapshot }: AggregatedResult) {
   for (const { testFilePath, testExecError, testResults: tests } of testResults) {
     const file = relative(process.cwd(), testFilePath);
     if (testExecError) yield `failed: ${file}: ${onOneLine(testExecError.message)}`;
     for (const { status, failureMessages } of tests)
       if (status === 'failed') yield `failed: ${file}: ${onOneLine(failureMessages[0])}`;
   }
+  // Jest fails a run for a golden file that no test compared, but it counts no test as failed for it.
+  for (const { filePath, keys } of snapshot.failure ? snapshot.uncheckedKeysByFile : [])
+    yield `failed: ${relative(process.cwd(), filePath)}: no test compared ${keys.length} of its snapshots`;
 }
 
 const MOST_SLOW_FILES = 25;
@@ -45,9 +48,10 @@ export default class TotalsReporter implements Pick<Reporter, 'onRunComplete' | 
   onRunComplete(_: unknown, results: AggregatedResult) {
     const passed = results.numPassedTests;
     // A file that breaks outside its tests counts as one that failed.
-    const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
+    const failures = [...failuresOf(results)];
+    const failed = failures.length;
     if (passed + failed === 0) this.#error = new Error('no test was run');
-    const ends = [...(results.numTotalTestSuites > MOST_SLOW_FILES ? slowestOf(results) : []), ...failuresOf(results)];
+    const ends = [...(results.numTotalTestSuites > MOST_SLOW_FILES ? slowestOf(results) : []), ...failures];
     const print = () => console.log(['', ...ends, `${passed} passed, ${failed} failed`].join('\n'));
     if (this.#isWatching) print();
     else process.on('exit', print);

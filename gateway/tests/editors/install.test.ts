@@ -32,26 +32,24 @@ const on = (platform: NodeJS.Platform, project: string | null = null): Place => 
   env: platform === 'win32' ? { APPDATA: '/home/ann/AppData/Roaming' } : {},
 });
 
-describeOnEmbedded.each(editors.map((editor) => [editor.name, editor] as const))(
-  'the file of the editor %s',
-  (_, editor) => {
-    it('gives the settings of the golden file', () => {
-      expect(
-        entriesOf(editor, editor.changes(on('linux'), launch)!).filter(({ text }) => text !== SKILL),
-      ).toMatchSnapshot();
-    });
+// A skipped golden file counts as obsolete, and an obsolete one fails CI: these run on both engines, without a database.
+describe.each(editors.map((editor) => [editor.name, editor] as const))('the file of the editor %s', (_, editor) => {
+  it('gives the settings of the golden file', () => {
+    expect(
+      entriesOf(editor, editor.changes(on('linux'), launch)!).filter(({ text }) => text !== SKILL),
+    ).toMatchSnapshot();
+  });
 
-    it('names the places of each system and of a project', () => {
-      const filesOf = (place: Place) => [...new Set(editor.changes(place, launch)?.map(({ file }) => file))];
-      expect({
-        linux: filesOf(on('linux')),
-        darwin: filesOf(on('darwin')),
-        win32: filesOf(on('win32')),
-        project: filesOf(on('linux', '/srv/site')),
-      }).toMatchSnapshot();
-    });
-  },
-);
+  it('names the places of each system and of a project', () => {
+    const filesOf = (place: Place) => [...new Set(editor.changes(place, launch)?.map(({ file }) => file))];
+    expect({
+      linux: filesOf(on('linux')),
+      darwin: filesOf(on('darwin')),
+      win32: filesOf(on('win32')),
+      project: filesOf(on('linux', '/srv/site')),
+    }).toMatchSnapshot();
+  });
+});
 
 it('quotes the words of a hook for the shell, and leaves a program with blanks to PATH on Windows', () => {
   const commandOn = (platform: NodeJS.Platform, command: string, script: string) => {
