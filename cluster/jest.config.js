@@ -5,10 +5,7 @@ export default {
   ...base,
   rootDir: '..',
   roots: ['<rootDir>/cluster', '<rootDir>/gateway/tests'],
-  testMatch: [
-    '<rootDir>/cluster/**/*.test.ts',
-    '<rootDir>/gateway/tests/database/prepared.test.ts',
-  ],
+  testMatch: ['<rootDir>/cluster/**/*.test.ts', '<rootDir>/gateway/tests/database/prepared.test.ts'],
   maxWorkers: 2,
   globalSetup: '<rootDir>/cluster/setup.js',
   globalTeardown: '<rootDir>/cluster/teardown.js',

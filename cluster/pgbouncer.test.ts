@@ -71,7 +71,10 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
   });
 
   it('prepares more statements than a connection keeps, and runs the first ones again', async () => {
-    const texts = Array.from({ length: 230 }, (_, n) => ({ name: `pooled-${n}`, text: `select ${n} + $1::integer as sum` }));
+    const texts = Array.from({ length: 230 }, (_, n) => ({
+      name: `pooled-${n}`,
+      text: `select ${n} + $1::integer as sum`,
+    }));
     for (const round of [0, 1, 2]) {
       const sums = await inTransaction(callerPool(), claimsOf('C'), async (client) => {
         const found: number[] = [];
@@ -95,10 +98,14 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
 
   it('refuses to start where the direct URL is missing or leads to another database', async () => {
     const open = (env: Record<string, string>) => openDatabase(loadConfig({ ...gateway.home.env, ...env }), silent);
-    await expect(open({ DATABASE_DIRECT_URL: '' })).rejects.toThrow(/DATABASE_URL leads to a pooler.*DATABASE_DIRECT_URL/);
+    await expect(open({ DATABASE_DIRECT_URL: '' })).rejects.toThrow(
+      /DATABASE_URL leads to a pooler.*DATABASE_DIRECT_URL/,
+    );
     const other = new URL(gateway.config.databaseDirectUrl!);
     other.pathname = '/postgres';
-    await expect(open({ DATABASE_DIRECT_URL: other.href })).rejects.toThrow(/DATABASE_DIRECT_URL of postgres: give both/);
+    await expect(open({ DATABASE_DIRECT_URL: other.href })).rejects.toThrow(
+      /DATABASE_DIRECT_URL of postgres: give both/,
+    );
     expect(() => loadConfig({ DATABASE_DIRECT_URL: other.href })).toThrow('DATABASE_DIRECT_URL: needs DATABASE_URL');
   });
 });

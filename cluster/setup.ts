@@ -12,7 +12,8 @@ export async function setUp(): Promise<void> {
   await buildConsole();
   const root = programs();
   const url = process.env.TEST_DATABASE_URL;
-  if (!root || !url) throw new Error('needs `.ci/cluster install`, and TEST_DATABASE_URL, such as `.ci/postgres start` prints');
+  if (!root || !url)
+    throw new Error('needs `.ci/cluster install`, and TEST_DATABASE_URL, such as `.ci/postgres start` prints');
   place = openWorkplace(root);
   process.env.TEST_PGBOUNCER_PORT = String(await startPgBouncer(place, new URL(url), PASSWORD));
 }

@@ -106,7 +106,9 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     throw new ConfigError('RATE_LIMIT_STORE: database needs DATABASE_URL; only one gateway uses the embedded engine');
 
   if (settings.DATABASE_DIRECT_URL && !settings.DATABASE_URL)
-    throw new ConfigError(`${nameOf('DATABASE_DIRECT_URL')}: needs DATABASE_URL, which leads to the same database through a pooler`);
+    throw new ConfigError(
+      `${nameOf('DATABASE_DIRECT_URL')}: needs DATABASE_URL, which leads to the same database through a pooler`,
+    );
 
   const mcpApiKeys = Object.fromEntries(mcp.map(({ caller, keys }) => [caller, keys.data ?? []]));
   refuseSharedKeys(Object.fromEntries(mcp.map(({ name, keys }) => [nameOf(name), keys.data ?? []])));

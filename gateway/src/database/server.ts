@@ -105,7 +105,9 @@ const nameOf = async (client: pg.Client) =>
 async function requireSameName(databaseUrl: string, directUrl: string): Promise<void> {
   const [pooled, direct] = await Promise.all([databaseUrl, directUrl].map((url) => withConnection(url, nameOf)));
   if (pooled !== direct)
-    throw new Error(`DATABASE_URL is of database ${pooled}, and DATABASE_DIRECT_URL of ${direct}: give both for the same one`);
+    throw new Error(
+      `DATABASE_URL is of database ${pooled}, and DATABASE_DIRECT_URL of ${direct}: give both for the same one`,
+    );
 }
 
 /** Refuses to migrate a database that was not set up for l9-memory, is of another version, or is not the one that is used. */

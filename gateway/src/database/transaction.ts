@@ -11,7 +11,9 @@ export type Settings = Readonly<Record<string, string>>;
 const literal = (value: string) => pg.escapeLiteral(value.replaceAll('\0', '\uFFFD'));
 
 const begin = (pool: FairPool, settings: Settings) => {
-  const set = Object.entries({ ...pool.settings, ...settings }).map(([name, value]) => `set_config(${literal(name)}, ${literal(value)}, true)`);
+  const set = Object.entries({ ...pool.settings, ...settings }).map(
+    ([name, value]) => `set_config(${literal(name)}, ${literal(value)}, true)`,
+  );
   return set.length > 0 ? `begin; select ${set.join(', ')}` : 'begin';
 };
 
@@ -99,9 +101,7 @@ type Work<T> = (client: pg.PoolClient) => Promise<T>;
  * settings, without waiting for them: if they are refused it fails too, in a transaction that is aborted.
  */
 export const inTransaction = <T>(pool: FairPool, settings: Settings, work: Work<T>): Promise<T> =>
-  onConnection(pool, settings, 'write', (client, discard) =>
-    transact(client, discard, begin(pool, settings), work),
-  );
+  onConnection(pool, settings, 'write', (client, discard) => transact(client, discard, begin(pool, settings), work));
 
 /**
  * The same for work that is one query, sent at once: commit follows right behind it, so that on a server begin, settings,
