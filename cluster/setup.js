@@ -1,1 +1,7 @@
-export { setUp as default } from './setup.ts';
+import buildConsole from '../tests/build-console.js';
+import { setUp } from './setup.ts';
+
+export default function prepare() {
+  buildConsole();
+  return setUp();
+}

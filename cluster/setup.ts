@@ -1,5 +1,4 @@
 // Starts PgBouncer in front of the server of TEST_DATABASE_URL before the tests, for the gateways that they start.
-import buildConsole from '../tests/build-console.js';
 import { startPgBouncer } from './support/pgbouncer.ts';
 import { openWorkplace, programs, type Workplace } from './support/programs.ts';
 
@@ -9,7 +8,6 @@ const PASSWORD = 'for-tests-only';
 let place: Workplace | undefined;
 
 export async function setUp(): Promise<void> {
-  await buildConsole();
   const root = programs();
   const url = process.env.TEST_DATABASE_URL;
   if (!root || !url)
