@@ -27,6 +27,8 @@ export interface Workplace {
   /** The same file or folder as a program sees it. */
   inside(name: string): string;
   write(name: string, text: string): void;
+  /** Gives a file or folder to the user of the programs. */
+  own(name: string): void;
   /** Starts a program, whose output goes to `<log>.log`. */
   run(log: string, program: string, ...args: string[]): ChildProcess;
   /** Ends all programs, and removes the folder. */
@@ -38,13 +40,15 @@ export function openWorkplace(root: string): Workplace {
   chownSync(folder, USER, USER);
   const running = new Set<ChildProcess>();
   const inside = (name: string) => `${folder.slice(root.length)}/${name}`;
+  const own = (name: string) => chownSync(join(folder, name), USER, USER);
   return {
     folder,
     inside,
     write(name, text) {
       writeFileSync(join(folder, name), text, { mode: 0o600 });
-      chownSync(join(folder, name), USER, USER);
+      own(name);
     },
+    own,
     run(log, program, ...args) {
       const output = openSync(join(folder, `${log}.log`), 'a');
       const child = spawn('bash', [script, 'run', program, ...args], { stdio: ['ignore', output, output] });

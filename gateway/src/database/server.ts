@@ -10,6 +10,7 @@ import { watchRefusals } from './disk.ts';
 import { fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { listenOnServer } from './listen.ts';
 import { pendingMigrations, runMigrations } from './migrations.ts';
+import { watchReplication } from './replicated.ts';
 import { traceQueries } from './trace-queries.ts';
 
 // As many as there are jobs, and one that listens for new ones.
@@ -47,6 +48,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     // A checked-out client needs a listener too: without one its error would end the process.
     pool.on('connect', (client) => {
       client.on('error', onError);
+      watchReplication(client);
       if (config.tracing) traceQueries(client);
     });
     return pool;

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { asOutage } from './away.ts';
 import type { FairPool, Intent } from './fair-pool.ts';
+import { requireReplicated } from './replicated.ts';
 
 /** Settings local to a transaction: `role`, the claims, `l9.tool_name` … */
 export type Settings = Readonly<Record<string, string>>;
@@ -91,6 +92,7 @@ const transact = <T>(client: pg.PoolClient, discard: Discard, started: string, w
       ? await settled(sendTogether(client, () => [client.query(started), work(client)] as const))
       : [await client.query(started), await work(client)];
     await client.query('commit');
+    requireReplicated(client);
     return result;
   });
 
@@ -119,6 +121,7 @@ export const inOneTrip = <T>(pool: FairPool, settings: Settings, intent: Intent,
     const [, result] = await settled(
       sendTogether(client, () => [client.query(started), work(client), commit()] as const),
     );
+    requireReplicated(client);
     return result;
   });
 
@@ -144,8 +147,9 @@ export async function callInTransaction(
 ): Promise<void> {
   const literals = values.map((value) => (value === null ? 'null' : literal(value)));
   await onConnection(pool, settings, 'read', (client, discard) =>
-    orRollBack(client, discard, () =>
-      client.query(`${begin(pool, settings)}; select ${name}(${literals.join(', ')}); commit`),
-    ),
+    orRollBack(client, discard, async () => {
+      await client.query(`${begin(pool, settings)}; select ${name}(${literals.join(', ')}); commit`);
+      requireReplicated(client);
+    }),
   );
 }
