@@ -94,7 +94,6 @@ describe('a cluster of three nodes whose primary is killed', () => {
     expect(seals).toStrictEqual([...new Set(seals)].sort((a, b) => a - b));
     const verified = await runCommand(['audit', 'verify', '--url', gateway.instance.url], {
       home: gateway.home.home,
-      env: { L9_API_KEY: gateway.apiKey('L') },
     });
     expect(verified, verified.err).toMatchObject({ code: 0, out: expect.stringMatching(/^ok: /) });
 

@@ -28,7 +28,10 @@ const save =
   'mutation ($content: String!) { saveMemory(input: { content: $content, scope: "global" }) { memory { packetId } } }';
 
 /** One caller with connections of its own. `call(n)` makes the n-th call of a fixed mix: half of them by each API. */
-export async function mixedClient({ url, tokenOf, apiKey }: RunningGateway, caller: string) {
+export async function mixedClient(
+  { url, tokenOf, apiKey }: Pick<RunningGateway, 'url' | 'tokenOf' | 'apiKey'>,
+  caller: string,
+) {
   const agent = new Agent({ keepAlive: true });
   const { hostname, port } = new URL(url);
   const token = await tokenOf(caller);
