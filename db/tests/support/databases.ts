@@ -44,17 +44,21 @@ export async function createBareDatabase(): Promise<{
   if (!serverUrl) return null;
   const url = serverUrl;
   const name = `l9_test_${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
-  const asRoot = async (query: string) => {
+  const asRoot = async (work: (client: pg.Client) => Promise<unknown>) => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
-    await client.query(query).finally(() => client.end());
+    await work(client).finally(() => client.end());
   };
-  await asRoot(`create database ${name}`);
-  await bootstrap(withDatabase(url, name), passwordsSql);
+  await asRoot(async (client) => {
+    // Two sessions can't change the roles at once. The lock ends with the connection.
+    await client.query("select pg_advisory_lock(hashtext('l9-memory test template'))");
+    await client.query(`create database ${name}`);
+    await bootstrap(withDatabase(url, name), passwordsSql);
+  });
   return {
     ownerUrl: withDatabase(url, name, 'l9_owner'),
     superuserUrl: withDatabase(url, name),
-    drop: () => asRoot(`drop database if exists ${name} with (force)`),
+    drop: () => asRoot((client) => client.query(`drop database if exists ${name} with (force)`)),
   };
 }
 

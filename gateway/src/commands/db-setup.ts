@@ -4,7 +4,8 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { sqlstateOf } from '../base/errors.ts';
 import { ConfigError, loadConfig } from '../config/config.ts';
-import { bootstrapSql, runMigrations } from '../database/migrations.ts';
+import { migrateServer } from '../database/migrate-server.ts';
+import { bootstrapSql } from '../database/migrations.ts';
 import { isVerifierOf, scramVerifier } from '../database/scram.ts';
 
 export interface SetupOptions {
@@ -81,7 +82,7 @@ export async function setUp(
     const backupPassword = await setPassword(inside, 'l9_backup', config.backupPassword, say);
 
     // This uses the superuser's session as l9_owner, whose password may be unknown here.
-    await runMigrations(
+    await migrateServer(
       urlFor(rootUrl, { database, options: '-c role=l9_owner' }),
       pino({ level: 'error' }, pino.destination(2)),
     );

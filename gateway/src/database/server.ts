@@ -9,7 +9,8 @@ import type { Database, PoolState } from './database.ts';
 import { watchRefusals } from './disk.ts';
 import { fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { listenOnServer } from './listen.ts';
-import { pendingMigrations, runMigrations } from './migrations.ts';
+import { migrateServer } from './migrate-server.ts';
+import { pendingMigrations } from './migrations.ts';
 import { watchReplication } from './replicated.ts';
 import { traceQueries } from './trace-queries.ts';
 
@@ -26,7 +27,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   if (config.isPooled) await requireSameName(databaseUrl, directUrl);
   if (config.databaseOwnerUrl) {
     await requireSameDatabase(databaseUrl, config.databaseOwnerUrl);
-    await runMigrations(config.databaseOwnerUrl, logger);
+    await migrateServer(config.databaseOwnerUrl, logger);
   }
 
   const open = ({ min, max, role }: { min: number; max: number; role?: string }) => {
