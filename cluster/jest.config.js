@@ -1,4 +1,4 @@
-// Tests with PgBouncer, and one of the gateway that runs here through it once more. The settings are those of the root's tests.
+// Tests of several programs together, and one of the gateway that runs here through it once more. The settings are those of the root's tests.
 import base from '../jest.config.js';
 
 export default {
