@@ -28,7 +28,7 @@ import { countInFlight } from './http/in-flight.ts';
 import { endJsonWithLineFeed } from './http/line-feed.ts';
 import { logRefusals } from './http/log-refusals.ts';
 import { protectedResource } from './http/protected-resource.ts';
-import { createReadiness } from './http/readiness.ts';
+import { createReadiness, isWell } from './http/readiness.ts';
 import { traceRequests } from './http/trace-requests.ts';
 import { mountMcp } from './mcp/http.ts';
 import { openGatewayHealth } from './metrics/gateway-health.ts';
@@ -114,7 +114,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const isStopped = () => isStopping;
     const isEmbedderReady = embedderReadiness(models);
     const checkReadiness = createReadiness(database, isEmbedderReady, logger);
-    metrics.watchReadiness(checkReadiness);
+    metrics.watchReadiness(checkReadiness, isWell);
     mountHealth(app, {
       ...{ authentication, instance: id, database, models, checkReadiness, isStopping: isStopped, warnings },
       graphqlState: () => graphql.state(),

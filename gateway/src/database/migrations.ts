@@ -32,6 +32,7 @@ export const committedHashes = (): Record<string, string> =>
 export class ForeignDatabase extends Error {
   readonly what: string;
   readonly wayOut: string;
+  readonly isNewer: boolean;
   /** `lastVersion` is the newest version that opened the database, if it is known. */
   constructor(migration: string | number, { isNewer, lastVersion }: { isNewer: boolean; lastVersion: string | null }) {
     const other = lastVersion === version ? null : lastVersion;
@@ -46,6 +47,7 @@ export class ForeignDatabase extends Error {
     super(`this database ${what}: ${wayOut}`);
     this.what = what;
     this.wayOut = wayOut;
+    this.isNewer = isNewer;
   }
 }
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Database, inOneTrip } from '../database/index.ts';
-import { pendingMigrations } from '../database/migrations.ts';
+import { ForeignDatabase, pendingMigrations } from '../database/migrations.ts';
 import { monitored } from '../database/monitored.ts';
 
 const CANARY_EVERY_MS = 2_000;
@@ -12,14 +12,30 @@ const CANARY = { role: 'l9_agent', 'jwt.claims.caller': 'ready', statement_timeo
 
 export type Checks = Record<'database' | 'migrations' | 'reads' | 'disk' | 'embedder', string>;
 
-/** The checks that have to be `ok`. Without an embedder saves still work and searches use words, so the gateway is ready. */
+/** A schema that is newer than this version serves it, too. */
+export const isWell = (state: string): boolean => state === 'ok' || state === 'newer';
+
+/** The checks that have to be well. Without an embedder saves still work and searches use words, so the gateway is ready. */
 export const isReady = ({ database, migrations, reads, disk }: Checks): boolean =>
-  [database, migrations, reads, disk].every((check) => check === 'ok');
+  [database, migrations, reads, disk].every(isWell);
+
+/**
+ * Whether the schema is the one that this version knows. A newer version that migrates meanwhile leaves what this one uses, so that
+ * this one serves until it is replaced.
+ */
+async function schemaOf(client: Parameters<typeof pendingMigrations>[0]): Promise<'ok' | 'pending' | 'newer'> {
+  try {
+    return (await pendingMigrations(client)).length === 0 ? 'ok' : 'pending';
+  } catch (error) {
+    if (error instanceof ForeignDatabase && error.isNewer) return 'newer';
+    throw error;
+  }
+}
 
 /** Returns a function that makes all checks. It costs one short transaction in two seconds, however often it is called. */
 export function createReadiness(database: Database, isEmbedderReady: () => Promise<boolean>, logger: Logger) {
   const asked = monitored(database, logger);
-  const pendingNow = asked.shared(() => pendingMigrations(asked));
+  const schemaNow = asked.shared(() => schemaOf(asked));
   // As callers read: in their queue, with a role and claims.
   let read: { at: number; answer: Promise<boolean | null> } | null = null;
   const callersRead = asked.shared(async () => {
@@ -32,16 +48,16 @@ export function createReadiness(database: Database, isEmbedderReady: () => Promi
   };
 
   return async (): Promise<Checks> => {
-    const [pending, isReadable, isEmbedding] = await Promise.all([
+    const [schema, isReadable, isEmbedding] = await Promise.all([
       // An engine that was well when it was ended starts again with the next call, for which this must not count.
-      database.isResting() ? [] : pendingNow(),
+      database.isResting() ? 'ok' : schemaNow(),
       database.isResting() ? true : canCallersRead(),
       // A provider of embeddings may answer late, or never.
       Promise.race([isEmbedderReady(), sleep(EMBEDDER_WITHIN_MS, false, { ref: false })]),
     ]);
     return {
-      database: pending !== null ? 'ok' : 'unavailable',
-      migrations: pending === null ? 'unknown' : pending.length === 0 ? 'ok' : 'pending',
+      database: schema !== null ? 'ok' : 'unavailable',
+      migrations: schema ?? 'unknown',
       // Callers wait for connections that jobs and migrations do not need.
       reads: isReadable ? 'ok' : 'unavailable',
       // On a full disk saves are refused, so the gateway is not ready.

@@ -188,14 +188,14 @@ export function createMetrics(database: Database, logger: Logger) {
       return () => inFlight.dec({ api });
     },
     /** Adds the gauge of what GET /ready checks. */
-    watchReadiness(check: () => Promise<Readonly<Record<string, string>>>) {
+    watchReadiness(check: () => Promise<Readonly<Record<string, string>>>, isWell: (state: string) => boolean) {
       new Gauge({
         name: 'l9_ready',
         help: 'Whether what GET /ready checks is well, by check: database, migrations, reads, disk, embedder; 1 or 0.',
         labelNames: ['check'],
         registers,
         async collect() {
-          for (const [name, state] of Object.entries(await check())) this.set({ check: name }, state === 'ok' ? 1 : 0);
+          for (const [name, state] of Object.entries(await check())) this.set({ check: name }, isWell(state) ? 1 : 0);
         },
       });
     },

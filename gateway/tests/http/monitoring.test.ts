@@ -95,6 +95,25 @@ describe('a path for monitors', () => {
     }
   });
 
+  it('stays ready when a newer version has migrated the database, and not when another version made it', async () => {
+    const readiness = async () => {
+      const { status, text } = await get('/ready');
+      const [gauge] = /(?<=^l9_ready\{check="migrations"\} )\d/m.exec((await get('/metrics', METRICS_KEY)).text)!;
+      return [status, JSON.parse(text).migrations, Number(gauge)];
+    };
+    await gateway.asSuperuser(
+      "insert into graphile_migrate.migrations (hash, filename) values ('sha1:later', '000099.sql')",
+    );
+    expect(await readiness()).toStrictEqual([200, 'newer', 1]);
+    await gateway.asSuperuser("delete from graphile_migrate.migrations where hash = 'sha1:later'");
+    expect(await readiness()).toStrictEqual([200, 'ok', 1]);
+    const ofLast = 'where filename = (select max(filename) from graphile_migrate.migrations)';
+    await gateway.asSuperuser(`update graphile_migrate.migrations set hash = 'other:' || hash ${ofLast}`);
+    expect(await readiness()).toStrictEqual([503, 'unknown', 0]);
+    await gateway.asSuperuser(`update graphile_migrate.migrations set hash = substr(hash, 7) ${ofLast}`);
+    expect(await readiness()).toStrictEqual([200, 'ok', 1]);
+  });
+
   it('answers only to allowed host names', async () => {
     for (const path of PATHS) {
       expect(await statusFor(`${gateway.instance.url}${path}`, 'evil.example'), path).toBe(403);
