@@ -1,6 +1,8 @@
 // The drill on a server: a backup of one in use is restored elsewhere, and is the whole memory again.
+import { pbkdf2 } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
@@ -13,6 +15,7 @@ import { createTestHome, type TestHome } from '../support/home.ts';
 import { findClient } from '../support/pg-clients.ts';
 import { expectWhole, keepSaving, never, noKey, run, start, tamper, use, useFolder } from './support/backups.ts';
 
+const derive = promisify(pbkdf2);
 const inFolder = useFolder();
 
 const [psql, pgDump] = await Promise.all([findClient('psql'), findClient('pg_dump')]);
@@ -222,7 +225,10 @@ const [psql, pgDump] = await Promise.all([findClient('psql'), findClient('pg_dum
       );
       put(`[ "$1" = --version ] && echo "pg_dump (PostgreSQL) 18.6" && exit
 echo "-- half of a dump"; echo "pg_dump: error: the server went away" >&2; exit 1`);
+      // Opening the file waits for these, so that pg_dump has ended when its output is first asked for.
+      const busy = Array.from({ length: 32 }, () => derive('x', 'y', 200_000, 32, 'sha512'));
       const failed = await make(file, { PSQL: join(programs, 'psql') });
+      await Promise.all(busy);
       expect([failed.code, failed.said]).toStrictEqual([1, expect.stringMatching(/pg_dump: the server went away\n$/)]);
     } finally {
       process.env.PATH = path_;

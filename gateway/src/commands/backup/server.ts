@@ -3,6 +3,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
+import { PassThrough, pipeline as pipe } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -167,13 +168,19 @@ const start = (program: string, args: string[], password: string, signal?: Abort
     ...(signal ? { signal } : {}),
   });
 
-/** Ends with an error unless the program ends well. */
-async function* outputOf(child: ChildProcess) {
+/**
+ * Ends with an error unless the program ends well. Node discards what a program has written if nobody reads it when the program ends, so
+ * that both streams are read from this call on, not from the first use of what it returns.
+ */
+function outputOf(child: ChildProcess): AsyncIterable<Buffer> {
   const ended = endOf(child);
   // It is waited for below.
   ended.catch(() => {});
-  yield* child.stdout as AsyncIterable<Buffer>;
-  await ended;
+  const output = pipe(child.stdout!, new PassThrough(), () => {});
+  return (async function* () {
+    yield* output;
+    await ended;
+  })();
 }
 
 async function endOf(child: ChildProcess): Promise<void> {
