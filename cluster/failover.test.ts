@@ -7,7 +7,7 @@ import { eventually } from '../db/tests/support/eventually.ts';
 import { runCommand } from '../gateway/tests/support/command.ts';
 import { startTestGateway, type TestGateway } from '../gateway/tests/support/gateway.ts';
 import { standIn } from '../gateway/tests/support/stand-in.ts';
-import { startClients } from './support/acknowledged.ts';
+import { startClients } from './support/clients.ts';
 import { type Cluster, startCluster } from './support/ha.ts';
 import { programs } from './support/programs.ts';
 

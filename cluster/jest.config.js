@@ -1,4 +1,5 @@
-// Tests of several programs together, and one of the gateway that runs here through it once more. The settings are those of the root's tests.
+// Tests of several programs together, with the settings of the root's tests. The test of prepared statements runs here once more, through
+// PgBouncer.
 import base from '../jest.config.js';
 
 export default {

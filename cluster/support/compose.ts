@@ -13,8 +13,8 @@ interface Service {
   environment?: Record<string, string>;
 }
 
-/** Replaces what is found, one after the other. */
-async function replaced(text: string, pattern: RegExp, by: (found: RegExpExecArray) => Promise<string>) {
+/** Replaces each match by what the function finds for it. */
+async function replaceEach(text: string, pattern: RegExp, by: (found: RegExpExecArray) => Promise<string>) {
   const parts: string[] = [];
   for (const found of text.matchAll(pattern)) parts.push(await by(found));
   return text.replace(pattern, () => parts.shift()!);
@@ -45,13 +45,13 @@ export async function composeHere(place: Workplace, values: Readonly<Record<stri
       /\$\{([A-Z0-9_]+)(?::[?-]([^}]*))?\}/g,
       (_, name, other) => values[name] ?? other ?? '',
     );
-    found = await replaced(
+    found = await replaceEach(
       found,
       ADDRESS,
       async ([, name, port, checked]) =>
         `127.0.0.1:${await portOf(name!, port!)}${checked ? ` check port ${await portOf(name!, checked)}` : ''}`,
     );
-    found = await replaced(
+    found = await replaceEach(
       found,
       /(0\.0\.0\.0|bind ):(\d+)/g,
       async ([, any, port]) => `${any === 'bind ' ? any : ''}127.0.0.1:${await portOf(service, port!)}`,

@@ -169,8 +169,8 @@ const start = (program: string, args: string[], password: string, signal?: Abort
   });
 
 /**
- * Ends with an error unless the program ends well. Node discards what a program has written if nobody reads it when the program ends, so
- * that both streams are read from this call on, not from the first use of what it returns.
+ * What a program writes; ends with an error unless the program ends well. Node discards what nobody has read when a program ends, so this
+ * call already begins to read.
  */
 function outputOf(child: ChildProcess): AsyncIterable<Buffer> {
   const ended = endOf(child);
