@@ -40,6 +40,7 @@ export const SQLSTATE = {
   undefinedObject: '42704',
   insufficientPrivilege: '42501',
   queryCanceled: '57014',
+  readOnly: '25006',
 } as const;
 
 // After so many seconds a call that was refused with L9BSY may succeed.

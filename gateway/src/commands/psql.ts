@@ -51,11 +51,11 @@ export async function psql(env: NodeJS.ProcessEnv, args: string[], caller?: stri
     return 1;
   }
 
-  const url = new URL(config.databaseUrl ?? socket.url);
+  const url = new URL(config.databaseDirectUrl ?? socket.url);
   const password = caller === undefined ? decodeURIComponent(url.password) : '';
   url.password = '';
   if (caller !== undefined) {
-    const login = await loginOf(config.databaseUrl!, caller);
+    const login = await loginOf(config.databaseDirectUrl!, caller);
     if (login === null) {
       process.stderr.write(
         `no login is bound to ${caller}: make one (\`create role NAME login password '…' in role l9_agent\`) and bind it ` +

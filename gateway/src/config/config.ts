@@ -125,6 +125,11 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
   if (settings.RATE_LIMIT_STORE === 'database' && !settings.DATABASE_URL)
     throw new ConfigError('RATE_LIMIT_STORE: database needs DATABASE_URL; only one gateway uses the embedded engine');
 
+  if (settings.DATABASE_DIRECT_URL && !settings.DATABASE_URL)
+    throw new ConfigError(
+      `${nameOf('DATABASE_DIRECT_URL')}: needs DATABASE_URL, which leads to the same database through a pooler`,
+    );
+
   const mcpApiKeys = Object.fromEntries(mcp.map(({ caller, keys }) => [caller, keys.data ?? []]));
   refuseSharedKeys(Object.fromEntries(mcp.map(({ name, keys }) => [nameOf(name), keys.data ?? []])));
 
@@ -132,6 +137,10 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
   return {
     /** URL of l9_gateway on a server; null: the embedded engine. */
     databaseUrl: settings.DATABASE_URL ?? null,
+    /** The same without a pooler in between, for connections that keep a state, such as a role or LISTEN. */
+    databaseDirectUrl: settings.DATABASE_DIRECT_URL ?? settings.DATABASE_URL ?? null,
+    /** Whether DATABASE_URL leads to a pooler, which gives each transaction another connection. */
+    isPooled: settings.DATABASE_DIRECT_URL !== undefined,
     /** URL of l9_owner, where start-up may migrate. */
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     /** URL of a superuser, for `l9-memory db setup` and `l9-memory restore`. */

@@ -112,6 +112,7 @@ const org = z.string().regex(/^[^\p{Cc}\s]([^\p{Cc}]{0,198}[^\p{Cc}\s])?$/u, 'mu
 /** All variables except MCP_API_KEY_<caller>. docs/reference/configuration.md and .env.example list the same ones. */
 export const environment = z.object({
   DATABASE_URL: databaseUrl.optional(),
+  DATABASE_DIRECT_URL: databaseUrl.optional(),
   DATABASE_OWNER_URL: databaseUrl.optional(),
   ROOT_DATABASE_URL: databaseUrl.optional(),
   BACKUP_DATABASE_URL: databaseUrl.optional(),
@@ -179,6 +180,7 @@ export const environment = z.object({
 /** What can also be given as NAME_FILE, the path of a file. The URLs of databases contain passwords. */
 export const SECRETS = [
   'DATABASE_URL',
+  'DATABASE_DIRECT_URL',
   'DATABASE_OWNER_URL',
   'ROOT_DATABASE_URL',
   'BACKUP_DATABASE_URL',

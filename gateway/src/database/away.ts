@@ -15,8 +15,8 @@ const SYSTEM_ERRORS = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
 ]);
-// Connection exceptions, too many connections, and a server that shuts down, crashed or starts.
-const SQLSTATES = /^(08...|53300|57P0[123])$/;
+// Connection exceptions, too many connections, a server that shuts down, crashed or starts, and one that is a replica now.
+const SQLSTATES = /^(08...|53300|57P0[123]|25006)$/;
 // pg gives these errors no code.
 const TEXTS =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed)/;

@@ -69,10 +69,16 @@ async function loginOf(variable: string, url: string): Promise<Login> {
   }
 }
 
-/** Throws what is wrong with DATABASE_URL and DATABASE_OWNER_URL, as one line that names the variable and the remedy. */
-export async function requireLogins({ databaseUrl, databaseOwnerUrl }: Config): Promise<void> {
+/** Throws what is wrong with DATABASE_URL, DATABASE_DIRECT_URL and DATABASE_OWNER_URL, as one line that names the variable and the remedy. */
+export async function requireLogins({
+  databaseUrl,
+  databaseDirectUrl,
+  isPooled,
+  databaseOwnerUrl,
+}: Config): Promise<void> {
   for (const [variable, url, problemOf] of [
     ['DATABASE_URL', databaseUrl, problemOfGateway],
+    ['DATABASE_DIRECT_URL', isPooled ? databaseDirectUrl : null, problemOfGateway],
     ['DATABASE_OWNER_URL', databaseUrl ? databaseOwnerUrl : null, problemOfOwner],
   ] as const) {
     const problem = url ? problemOf(await loginOf(variable, url)) : null;

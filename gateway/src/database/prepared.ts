@@ -1,12 +1,18 @@
 // Prepared statements: a connection parses and plans a statement once, and keeps the hundred that it used last.
 import { LRUCache } from 'lru-cache';
-import type pg from 'pg';
+import pg from 'pg';
 import { isPipelined } from './transaction.ts';
 
 const STATEMENTS_PER_CONNECTION = 100;
 
 // The types of pg leave out what it keeps of a connection.
 type Connected = pg.ClientBase & { connection?: { parsedStatements?: Record<string, string> } };
+
+interface Wire {
+  parsedStatements: Record<string, string>;
+  close(what: { type: 'S'; name: string }): void;
+  sync(): void;
+}
 
 /** The prepared statements of each connection, the least recently used first. */
 const prepared = new WeakMap<object, LRUCache<string, true>>();
@@ -17,13 +23,22 @@ function statementsOf(client: Connected) {
   return statements;
 }
 
-async function letGo(client: Connected, parsed: Record<string, string>, name: string) {
-  const text = parsed[name];
-  if (!text) return;
-  delete parsed[name];
-  await client.query(`deallocate ${client.escapeIdentifier(name)}`).catch(() => {
-    // An aborted transaction keeps the statement, and preparing it again would be an error.
-    parsed[name] = text;
+/**
+ * Closes a prepared statement by the message of the protocol. DEALLOCATE would not do: a pooler such as PgBouncer gives statements
+ * names of its own and translates them in messages only, and an aborted transaction refuses it.
+ */
+function letGo(client: Connected, name: string): Promise<void> {
+  return new Promise((resolve) => {
+    const closing = new pg.Query({ text: '' }) as pg.Query & { callback: () => void };
+    closing.submit = (connection) => {
+      const { close, sync, parsedStatements } = connection as unknown as Wire;
+      delete parsedStatements[name];
+      close.call(connection, { type: 'S', name });
+      sync.call(connection);
+    };
+    // If the connection broke, its statements are gone.
+    closing.callback = resolve;
+    client.query(closing);
   });
 }
 
@@ -39,7 +54,7 @@ export async function queryPrepared<Row extends pg.QueryResultRow>(
   if (statements.size > STATEMENTS_PER_CONNECTION) {
     const [leastUsed] = statements.rkeys();
     statements.delete(leastUsed!);
-    const gone = letGo(client, parsed, leastUsed!);
+    const gone = letGo(client, leastUsed!);
     if (!isPipelined(client)) await gone;
   }
   return client.query<Row>({ ...config, name });

@@ -21,6 +21,8 @@ const IDLE_TIMEOUT_MS = 30_000;
 
 /** Opens a PostgreSQL 18 server. Migrates it first if DATABASE_OWNER_URL is set; otherwise it only checks. */
 export async function openServer(config: Config, databaseUrl: string, logger: Logger): Promise<Database> {
+  const directUrl = config.databaseDirectUrl ?? databaseUrl;
+  if (config.isPooled) await requireSameName(databaseUrl, directUrl);
   if (config.databaseOwnerUrl) {
     await requireSameDatabase(databaseUrl, config.databaseOwnerUrl);
     await runMigrations(config.databaseOwnerUrl, logger);
@@ -28,14 +30,14 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
 
   const open = ({ min, max, role }: { min: number; max: number; role?: string }) => {
     const pool = new pg.Pool({
-      connectionString: databaseUrl,
+      connectionString: role ? directUrl : databaseUrl,
       min,
       max,
       idleTimeoutMillis: IDLE_TIMEOUT_MS,
       application_name: role ? 'l9-memory jobs' : 'l9-memory',
       connectionTimeoutMillis: config.queue.timeoutMs,
-      // Queries run for milliseconds; JIT compilation would take longer.
-      options: `-c jit=off${role ? ` -c role=${role}` : ''}`,
+      // Queries run for milliseconds; JIT compilation would take longer. A pooler keeps no options: each transaction sets them.
+      ...(role || !config.isPooled ? { options: `-c jit=off${role ? ` -c role=${role}` : ''}` } : {}),
       // Pipelining sends queries without waiting for earlier answers. Jobs wait for each answer anyway.
       pipeline: !role,
     });
@@ -52,7 +54,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   const openConnections = Math.min(OPEN_CONNECTIONS, config.poolSize);
   const pool = open({ min: openConnections, max: config.poolSize });
   const workerPool = open({ min: 0, max: JOB_CONNECTIONS, role: 'l9_worker' });
-  const countsPool = openCountsPool(databaseUrl, (error) =>
+  const countsPool = openCountsPool(directUrl, (error) =>
     logger.warn({ code: sqlstateOf(error) }, 'the database does not count calls: this process does'),
   );
   const queue = fairQueueOf(config, config.poolSize, logger);
@@ -74,15 +76,19 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     if (sqlstateOf(error) === SQLSTATE.invalidParameter || sqlstateOf(error) === SQLSTATE.undefinedObject) {
       throw new Error('this database has no role l9_worker: run `l9-memory db setup --root-url …` first');
     }
+    if (!config.isPooled && /unsupported startup parameter/.test((error as Error).message)) {
+      throw new Error('DATABASE_URL leads to a pooler: give the URL of the server itself in DATABASE_DIRECT_URL');
+    }
     throw error;
   }
-  const shown = new URL(databaseUrl);
+  const shown = new URL(directUrl);
   shown.password = '';
   const disk = watchRefusals();
   return {
     engine: 'server',
     pool: Object.assign(withFairQueue(pool, queue, 'gateway', watchConnecting(logger)), {
       onNoRoom: disk.refused,
+      ...(config.isPooled ? { settings: { jit: 'off' } } : {}),
     }),
     workerPool,
     jobPool: () => workerPool,
@@ -91,15 +97,25 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     disk,
     psqlUrl: shown.href,
     isResting: () => false,
-    listen: (channel, onNotify) => listenOnServer(databaseUrl, channel, logger, onNotify),
+    listen: (channel, onNotify) => listenOnServer(directUrl, channel, logger, onNotify),
     close,
   };
 }
 
+const nameOf = async (client: pg.Client) =>
+  (await client.query<{ name: string }>('select current_database()::text as name')).rows[0]!.name;
+
+/** Refuses a pooler that leads to another database: what is written there would never be embedded or sealed. */
+async function requireSameName(databaseUrl: string, directUrl: string): Promise<void> {
+  const [pooled, direct] = await Promise.all([databaseUrl, directUrl].map((url) => withConnection(url, nameOf)));
+  if (pooled !== direct)
+    throw new Error(
+      `DATABASE_URL is of database ${pooled}, and DATABASE_DIRECT_URL of ${direct}: give both for the same one`,
+    );
+}
+
 /** Refuses to migrate a database that was not set up for l9-memory, is of another version, or is not the one that is used. */
 async function requireSameDatabase(databaseUrl: string, ownerUrl: string): Promise<void> {
-  const nameOf = async (client: pg.Client) =>
-    (await client.query<{ name: string }>('select current_database()::text as name')).rows[0]!.name;
   const used = await withConnection(databaseUrl, nameOf);
   await withConnection(ownerUrl, async (client) => {
     const name = await nameOf(client);

@@ -10,8 +10,10 @@ export type Settings = Readonly<Record<string, string>>;
 // PostgreSQL allows no NUL in a text, and a NUL would end the statement.
 const literal = (value: string) => pg.escapeLiteral(value.replaceAll('\0', '\uFFFD'));
 
-const begin = (settings: Settings) => {
-  const set = Object.entries(settings).map(([name, value]) => `set_config(${literal(name)}, ${literal(value)}, true)`);
+const begin = (pool: FairPool, settings: Settings) => {
+  const set = Object.entries({ ...pool.settings, ...settings }).map(
+    ([name, value]) => `set_config(${literal(name)}, ${literal(value)}, true)`,
+  );
   return set.length > 0 ? `begin; select ${set.join(', ')}` : 'begin';
 };
 
@@ -55,10 +57,15 @@ async function onConnection<T>(
   try {
     const client = await checkOut(pool, settings, intent);
     let broken: Error | undefined;
+    const discard = (reason: Error) => {
+      broken = reason;
+    };
     try {
-      return await use(client, (reason) => {
-        broken = reason;
-      });
+      return await use(client, discard);
+    } catch (error) {
+      // The server has become a replica, or the connection leads to one: the next connection may lead to the primary.
+      if (sqlstateOf(error) === SQLSTATE.readOnly) discard(error as Error);
+      throw error;
     } finally {
       client.release(broken);
     }
@@ -78,11 +85,11 @@ async function orRollBack<T>(client: pg.PoolClient, discard: Discard, work: () =
   }
 }
 
-const transact = <T>(client: pg.PoolClient, discard: Discard, settings: Settings, work: Work<T>) =>
+const transact = <T>(client: pg.PoolClient, discard: Discard, started: string, work: Work<T>) =>
   orRollBack(client, discard, async () => {
     const [, result] = isPipelined(client)
-      ? await settled(sendTogether(client, () => [client.query(begin(settings)), work(client)] as const))
-      : [await client.query(begin(settings)), await work(client)];
+      ? await settled(sendTogether(client, () => [client.query(started), work(client)] as const))
+      : [await client.query(started), await work(client)];
     await client.query('commit');
     return result;
   });
@@ -94,7 +101,7 @@ type Work<T> = (client: pg.PoolClient) => Promise<T>;
  * settings, without waiting for them: if they are refused it fails too, in a transaction that is aborted.
  */
 export const inTransaction = <T>(pool: FairPool, settings: Settings, work: Work<T>): Promise<T> =>
-  onConnection(pool, settings, 'write', (client, discard) => transact(client, discard, settings, work));
+  onConnection(pool, settings, 'write', (client, discard) => transact(client, discard, begin(pool, settings), work));
 
 /**
  * The same for work that is one query, sent at once: commit follows right behind it, so that on a server begin, settings,
@@ -102,14 +109,15 @@ export const inTransaction = <T>(pool: FairPool, settings: Settings, work: Work<
  */
 export const inOneTrip = <T>(pool: FairPool, settings: Settings, intent: Intent, work: Work<T>): Promise<T> =>
   onConnection(pool, settings, intent, async (client, discard) => {
-    if (!isPipelined(client)) return transact(client, discard, settings, work);
+    const started = begin(pool, settings);
+    if (!isPipelined(client)) return transact(client, discard, started, work);
     const commit = () =>
       client.query('commit').catch((failure: Error) => {
         discard(failure);
         throw failure;
       });
     const [, result] = await settled(
-      sendTogether(client, () => [client.query(begin(settings)), work(client), commit()] as const),
+      sendTogether(client, () => [client.query(started), work(client), commit()] as const),
     );
     return result;
   });
@@ -137,7 +145,7 @@ export async function callInTransaction(
   const literals = values.map((value) => (value === null ? 'null' : literal(value)));
   await onConnection(pool, settings, 'read', (client, discard) =>
     orRollBack(client, discard, () =>
-      client.query(`${begin(settings)}; select ${name}(${literals.join(', ')}); commit`),
+      client.query(`${begin(pool, settings)}; select ${name}(${literals.join(', ')}); commit`),
     ),
   );
 }

@@ -60,6 +60,7 @@ describe('the configuration', () => {
       // biome-ignore lint/suspicious/noExplicitAny: each setting is somewhere else in the configuration
       const settings: [string, string, (config: any) => unknown][] = [
         ['DATABASE_URL', 'postgres://l9_gateway:hush@db/l9', ({ databaseUrl }) => databaseUrl],
+        ['DATABASE_DIRECT_URL', 'postgres://l9_gateway:hush@db/l9', ({ databaseDirectUrl }) => databaseDirectUrl],
         ['DATABASE_OWNER_URL', 'postgres://l9_owner:hush@db/l9', ({ databaseOwnerUrl }) => databaseOwnerUrl],
         ['ROOT_DATABASE_URL', 'postgres://postgres:hush@db/postgres', ({ rootDatabaseUrl }) => rootDatabaseUrl],
         ['BACKUP_DATABASE_URL', 'postgres://l9_backup:hush@db/l9', ({ backupDatabaseUrl }) => backupDatabaseUrl],
@@ -82,7 +83,8 @@ describe('the configuration', () => {
       for (const [name, value, of] of settings) {
         expect(page).toContain(`\`${name}`);
         writeFileSync(path, `${value}\n`);
-        const file = { CHAT_MODEL: 'm', [`${name}_FILE`]: path };
+        const needed = name === 'DATABASE_DIRECT_URL' ? { DATABASE_URL: 'postgres://l9_gateway@db/l9' } : {};
+        const file = { CHAT_MODEL: 'm', ...needed, [`${name}_FILE`]: path };
         expect(of(loadConfig({ ...file, ...(name === 'CHAT_API_KEY' ? {} : { CHAT_API_KEY: 'x' }) })), name).toBe(
           value,
         );
@@ -103,6 +105,7 @@ describe('the configuration', () => {
   // Of each secret, what can't be one. `hush` stands for what no message may repeat.
   const MALFORMED: Record<(typeof SECRETS)[number] | 'MCP_API_KEY_C', string[]> = {
     DATABASE_URL: ['hush', 'mysql://u:hush@db/l9', 'postgres://u:hush%zz@db/l9', 'postgres://u:hush#x@db/l9'],
+    DATABASE_DIRECT_URL: ['hush', 'mysql://u:hush@db/l9', 'postgres://u:hush%zz@db/l9'],
     DATABASE_OWNER_URL: ['postgres://u:hush%@db/l9', 'http://hush'],
     ROOT_DATABASE_URL: ['postgres://hush%E0%A4%A@db/l9', ':hush'],
     BACKUP_DATABASE_URL: ['postgres://hush%zz@db/l9', 'mysql://hush'],

@@ -16,9 +16,18 @@ export interface TestHome {
  */
 export const PATIENT = { DATABASE_QUEUE_TIMEOUT_MS: '60000' };
 
+/** Through the PgBouncer of cluster/setup.ts, if it runs. */
+function urlsOf(gatewayUrl: string): Record<string, string> {
+  const port = process.env.TEST_PGBOUNCER_PORT;
+  if (!port) return { DATABASE_URL: gatewayUrl };
+  const pooled = new URL(gatewayUrl);
+  pooled.host = `127.0.0.1:${port}`;
+  return { DATABASE_URL: pooled.href, DATABASE_DIRECT_URL: gatewayUrl };
+}
+
 const homeOf = ({ folder, gatewayUrl, superuserUrl, drop }: TestDatabaseFiles): TestHome => ({
   home: folder,
-  env: { ...PATIENT, L9_MEMORY_HOME: folder, ...(gatewayUrl ? { DATABASE_URL: gatewayUrl } : {}) },
+  env: { ...PATIENT, L9_MEMORY_HOME: folder, ...(gatewayUrl ? urlsOf(gatewayUrl) : {}) },
   superuserUrl,
   drop,
 });

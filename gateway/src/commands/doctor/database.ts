@@ -10,8 +10,8 @@ const EXTENSIONS = `select current_setting('server_version') as version,
   (select jsonb_object_agg(extname, extversion) from pg_extension) as extensions,
   current_setting('pg_textsearch.allow_rls', true) as allow_rls`;
 
-export const ofDatabase = ({ databaseUrl, home }: Config): Promise<Check[]> =>
-  withConnection(databaseUrl ?? psqlSocket(home).url, async (database) => {
+export const ofDatabase = ({ databaseDirectUrl, home }: Config): Promise<Check[]> =>
+  withConnection(databaseDirectUrl ?? psqlSocket(home).url, async (database) => {
     const { rows } = await database.query<{
       version: string;
       extensions: Record<string, string>;
@@ -21,7 +21,7 @@ export const ofDatabase = ({ databaseUrl, home }: Config): Promise<Check[]> =>
     const missing = ['vector', 'pg_textsearch'].filter((name) => !(name in extensions));
     return [
       Number.parseInt(version, 10) >= 18
-        ? well('engine', `PostgreSQL ${version}${databaseUrl ? '' : ', embedded'}`)
+        ? well('engine', `PostgreSQL ${version}${databaseDirectUrl ? '' : ', embedded'}`)
         : wrong('engine', `PostgreSQL ${version}: use 18 or newer`),
       missing.length === 0
         ? well('extensions', `pgvector ${extensions.vector}, pg_textsearch ${extensions.pg_textsearch}`)
@@ -37,7 +37,7 @@ export async function ofDatabaseServer(config: Config): Promise<Check[]> {
   await requireLogins(config);
   const found = await ofDatabase(config);
   const pending = await tried('migrations', () =>
-    withConnection(config.databaseUrl!, async (database) => {
+    withConnection(config.databaseDirectUrl!, async (database) => {
       await database.query('set role l9_worker');
       return pendingMigrations(database);
     }),
