@@ -1,5 +1,5 @@
 --! Previous: sha1:a779ad1beea499d37a45ef6f140975ec60278871
---! Hash: sha1:fcb5ac46c4fb85af35661b1a6d3cd6f8cc883ed2
+--! Hash: sha1:b5e9541d6783a14183c1b71910bf01f768199066
 --! Message: record on the primary what was read on a replica
 
 --! split: 1-current.sql
@@ -238,6 +238,28 @@ begin
 end $function$
 ;
 
+-- function ranking.read_word_indexes() is new
+CREATE OR REPLACE FUNCTION ranking.read_word_indexes()
+ RETURNS integer
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'extensions'
+ SET enable_seqscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+declare
+  bucket integer;
+begin
+  foreach bucket in array packets.tenant_buckets() loop
+    execute format($sql$
+      select from public.packet_store p where %s
+      order by words.index_text(p.words) <@> to_bm25query('canary', %L) limit 1$sql$,
+      packets.in_bucket('p', bucket), 'public.packet_store_words_bm25_' || bucket);
+  end loop;
+  return cardinality(packets.tenant_buckets());
+end $function$
+;
+
 -- grants on routine audit.check_ids_of_record(uuid[]) to l9_owner is new
 revoke all on routine audit.check_ids_of_record(uuid[]) from l9_owner;
 grant EXECUTE on routine audit.check_ids_of_record(uuid[]) to l9_owner;
@@ -285,6 +307,10 @@ grant EXECUTE on routine audit.store_record(jsonb) to l9_owner;
 -- grants on routine importance.insert_accesses(uuid[],text,uuid[],text[],text[],real[],uuid,text) to l9_owner is new
 revoke all on routine importance.insert_accesses(uuid[],text,uuid[],text[],text[],real[],uuid,text) from l9_owner;
 grant EXECUTE on routine importance.insert_accesses(uuid[],text,uuid[],text[],text[],real[],uuid,text) to l9_owner;
+
+-- grants on routine ranking.read_word_indexes() to l9_worker is new
+revoke all on routine ranking.read_word_indexes() from l9_worker;
+grant EXECUTE on routine ranking.read_word_indexes() to l9_worker;
 
 -- owner of routine audit.check_ids_of_record(uuid[]) is new
 alter routine audit.check_ids_of_record(uuid[]) owner to l9_owner;
@@ -339,3 +365,11 @@ comment on function audit.store_record(pg_catalog.jsonb) is 'Writes on the prima
 
 -- comment on function importance.insert_accesses(pg_catalog.uuid[],pg_catalog.text,pg_catalog.uuid[],pg_catalog.text[],pg_catalog.text[],real[],pg_catalog.uuid,pg_catalog.text) is new
 comment on function importance.insert_accesses(pg_catalog.uuid[],pg_catalog.text,pg_catalog.uuid[],pg_catalog.text[],pg_catalog.text[],real[],pg_catalog.uuid,pg_catalog.text) is 'Inserts accesses of the caller under the given ids, as far as it may read their scopes and projects; on a replica they are handed over instead. Not executable by callers.';
+
+-- comment on function ranking.read_word_indexes() is new
+comment on function ranking.read_word_indexes() is 'Searches each index of words once, and returns how many there are; raises what PostgreSQL does for one that it cannot read. Definer: only l9_searcher may scan these indexes. It tells nothing of a row.';
+
+-- owner of routine ranking.read_word_indexes() is new
+grant create on schema ranking to l9_searcher;
+alter routine ranking.read_word_indexes() owner to l9_searcher;
+revoke create on schema ranking from l9_searcher;
