@@ -123,6 +123,8 @@ export async function openDirectory(database: Database, logger: Logger) {
   const listeners = new Set<() => void>();
 
   const read = async () => {
+    // What somebody may do has changed: no replica is read that does not know it yet.
+    void database.replicas?.requirePresent();
     const { rows } = await database.workerPool.query<{ listing: Listing }>(
       'select administration.identity_directory() as listing',
     );
