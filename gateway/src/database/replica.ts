@@ -101,7 +101,8 @@ export function openReplica(url: string, config: Config, logger: Logger): Replic
     try {
       const { replays, system, name: database } = await ask();
       if (!replays) throw new Error('it is no replica');
-      if (system !== primary.system || database !== primary.name) throw new Error('it is a replica of another database');
+      if (system !== primary.system || database !== primary.name)
+        throw new Error('it is a replica of another database');
       if (Date.now() - canaryAt > CANARY_EVERY_MS) {
         await prober.query('select ranking.read_word_indexes()');
         canaryAt = Date.now();

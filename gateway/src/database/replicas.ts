@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import { currentRequest } from '../base/logger.ts';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
+import { currentRequest } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
 import type { FairPool } from './fair-pool.ts';
 import { lsnOf, parseLsn } from './lsn.ts';
@@ -13,8 +13,8 @@ import {
   clientIn,
   inOneTrip,
   NotForReplica,
-  ReplicaSilent,
   type ReadOnReplica,
+  ReplicaSilent,
   readOnReplica,
   type Settings,
 } from './transaction.ts';
@@ -61,7 +61,12 @@ export interface Replicas {
 
 type Primary = Pick<pg.Pool, 'query'>;
 
-export async function openReplicas(config: Config, pool: FairPool, primary: Primary, logger: Logger): Promise<Replicas> {
+export async function openReplicas(
+  config: Config,
+  pool: FairPool,
+  primary: Primary,
+  logger: Logger,
+): Promise<Replicas> {
   const replicas = config.replicas.urls.map((url) => openReplica(url, config, logger));
   const events: ReplicaEvents = {};
   const written = new LRUCache<string, bigint>({

@@ -52,8 +52,7 @@ export function mountHealth(
       return;
     }
     const checks = await checkReadiness();
-    const isWhole =
-      checks.embedder === 'ok' && (checks.replicas ?? 'ok') === 'ok' && graphqlState() !== 'unavailable';
+    const isWhole = checks.embedder === 'ok' && (checks.replicas ?? 'ok') === 'ok' && graphqlState() !== 'unavailable';
     response.status(isReady(checks) ? 200 : 503).json({
       status: isReady(checks) ? (isWhole ? 'ready' : 'degraded') : 'unavailable',
       ...checks,

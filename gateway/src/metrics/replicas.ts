@@ -12,8 +12,7 @@ export function addReplicaMetrics(replicas: Replicas, registers: Registry[]): vo
     labelNames: ['replica', 'outcome'],
     registers,
   });
-  for (const { name: replica } of replicas.states())
-    for (const outcome of OUTCOMES) reads.inc({ replica, outcome }, 0);
+  for (const { name: replica } of replicas.states()) for (const outcome of OUTCOMES) reads.inc({ replica, outcome }, 0);
   const recorded = new Histogram({
     name: 'l9_read_record_seconds',
     help: 'How long it took to write on the primary what a read on a replica must leave.',
@@ -32,8 +31,10 @@ export function addReplicaMetrics(replicas: Replicas, registers: Registry[]): vo
         for (const state of replicas.states()) this.set({ replica: state.name }, read(state));
       },
     });
-  gauge('l9_replica_used', 'Whether this process reads from a replica: it is well and not too far behind; 1 or 0.', ({ isUsed }) =>
-    isUsed ? 1 : 0,
+  gauge(
+    'l9_replica_used',
+    'Whether this process reads from a replica: it is well and not too far behind; 1 or 0.',
+    ({ isUsed }) => (isUsed ? 1 : 0),
   );
   gauge(
     'l9_replica_lag_seconds',

@@ -102,9 +102,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     for (let retry: Retry | null = null; ; ) {
       const prepared: Prepared | null = (await operation.prepare?.(input, embedding, retry)) ?? null;
       const output: z.output<Output> = await retryDeadlocks(() =>
-        trip(
-          (client): Promise<z.output<Output>> => timed(() => operation.run(client, input, prepared, retries)),
-        ),
+        trip((client): Promise<z.output<Output>> => timed(() => operation.run(client, input, prepared, retries))),
       );
       retry = operation.retry?.(output) ?? null;
       if (retry === null) return output;
