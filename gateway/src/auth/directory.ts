@@ -123,8 +123,6 @@ export async function openDirectory(database: Database, logger: Logger) {
   const listeners = new Set<() => void>();
 
   const read = async () => {
-    // What somebody may do has changed: no replica is read that does not know it yet.
-    void database.replicas?.requirePresent();
     const { rows } = await database.workerPool.query<{ listing: Listing }>(
       'select administration.identity_directory() as listing',
     );
@@ -156,7 +154,12 @@ export async function openDirectory(database: Database, logger: Logger) {
     );
   };
 
-  const unlisten = await database.listen('l9_identity', refreshQuietly);
+  // What somebody may do has changed: no replica is read that does not know it yet.
+  const requireOnReplicas = () => void database.replicas?.requirePresent();
+  const unlisten = await database.listen('l9_identity', () => {
+    requireOnReplicas();
+    refreshQuietly();
+  });
   try {
     await refresh();
   } catch (error) {
@@ -200,7 +203,10 @@ export async function openDirectory(database: Database, logger: Logger) {
       key: current.limits.get(join(tenantId, caller)) ?? NONE,
       tenant: current.limitsOfTenants.get(tenantId) ?? NONE,
     }),
-    refresh,
+    refresh() {
+      requireOnReplicas();
+      return refresh();
+    },
     /** Calls back whenever the directory was read again; returns how to stop that. */
     onRead(listener: () => void): () => void {
       listeners.add(listener);

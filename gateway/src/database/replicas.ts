@@ -149,7 +149,7 @@ export async function openReplicas(
   async function requirePresent(): Promise<void> {
     requiring += 1;
     try {
-      const { rows } = await primary.query<{ lsn: string }>('select pg_current_wal_insert_lsn()::text as lsn');
+      const { rows } = await primary.query<{ lsn: string }>('select pg_current_wal_flush_lsn()::text as lsn');
       const lsn = lsnOf(rows[0]!.lsn);
       if (lsn > floor) floor = lsn;
     } catch (error) {

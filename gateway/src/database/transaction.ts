@@ -91,13 +91,15 @@ async function orRollBack<T>(client: pg.PoolClient, discard: Discard, work: () =
   }
 }
 
-const INSERTED = 'select pg_current_wal_insert_lsn()::text as lsn';
+/** A commit that waits has flushed the log up to itself; one that does not wait is only inserted. */
+const position = ({ synchronous_commit: mode }: Settings) =>
+  `select pg_current_wal_${mode === 'off' ? 'insert' : 'flush'}_lsn()::text as lsn`;
 
 /** Asks how far the log is, once the transaction has committed, where replicas are to be waited for. */
 async function noteWritten(client: pg.ClientBase, pool: FairPool, settings: Settings): Promise<void> {
   const writer = clientIn(settings);
   if (!pool.onWritten || writer === null) return;
-  pool.onWritten(writer, (await client.query<{ lsn: string }>(INSERTED)).rows[0]!.lsn);
+  pool.onWritten(writer, (await client.query<{ lsn: string }>(position(settings))).rows[0]!.lsn);
 }
 
 const transact = <T>(client: pg.PoolClient, discard: Discard, started: string, work: Work<T>) =>
