@@ -25,6 +25,7 @@ export default {
   runner: '<rootDir>/tests/runner.js',
   // Tests also wait, for processes, leases and clocks: three share two cores well.
   maxWorkers: 3,
+  testSequencer: '<rootDir>/tests/longest-first.js',
   globalSetup: '<rootDir>/tests/build-console.js',
   setupFilesAfterEnv: ['<rootDir>/tests/setup.ts'],
   reporters: ['default', '<rootDir>/tests/totals-reporter.ts'],

@@ -18,15 +18,18 @@ const SEARCHERS = 20;
 const IDLE_SECONDS = 10;
 // Memory is given back again after each idle time, so that it takes two of them where jobs had work in the first.
 const REST_SECONDS = 4 * IDLE_SECONDS;
-const USES = 150;
+const MOST_USES = 150;
 const START_PAIRS = 5;
 const withIdleTime = (env: Record<string, string>) => ({ ...env, IDLE_SECONDS: String(IDLE_SECONDS) });
 
-/** Saves 150 memories and searches 150 times, half of them by each API. */
-async function use(gateway: RunningGateway) {
+/** How many saves and searches come before the rest: all of them, unless the steps with load are shorter than 7.5 s. */
+const usesOf = ({ seconds }: Pick<Context, 'seconds'>) => Math.min(MOST_USES, Math.ceil(20 * seconds));
+
+/** Saves so many memories and searches as often, half of them by each API. */
+async function use(gateway: RunningGateway, uses: number) {
   const save = 'mutation ($content: String!) { saveMemory(input: { content: $content, scope: "global" }) { status } }';
   const search = 'query ($query: String!) { searchMemory(query: $query) { hits { packetId content } } }';
-  for (let n = 0; n < USES; n++) {
+  for (let n = 0; n < uses; n++) {
     const content = `used ${n}: ${memoryText(n, n % TOPICS)}`;
     const query = queryText(n, n % TOPICS);
     if (n % 2 === 0) {
@@ -40,8 +43,8 @@ async function use(gateway: RunningGateway) {
 }
 
 /** Memory once it was used, then nothing was asked for a while, and how long the first search after that takes. */
-async function atRest(gateway: RunningGateway) {
-  await use(gateway);
+async function atRest(gateway: RunningGateway, uses: number) {
+  await use(gateway, uses);
   await drained(gateway);
   await sleep(REST_SECONDS * 1_000);
   const memory = gateway.memory();
@@ -104,6 +107,7 @@ async function underLoad(gateway: RunningGateway, seconds: number) {
 }
 
 async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
+  const uses = usesOf({ seconds });
   const home = await createTestHome(serverUrl);
   try {
     const gateway = await startRealGateway(withIdleTime(home.env));
@@ -112,7 +116,7 @@ async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
       const started = gateway.memory();
       const vectors = await backlog(gateway, Math.round(seconds * 10));
       const loaded = await underLoad(gateway, seconds);
-      const rested = await atRest(gateway);
+      const rested = await atRest(gateway, uses);
       return [
         figure({
           what: 'start-up, server engine, the first on a migrated database',
@@ -136,7 +140,7 @@ async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
           ours: rested.memory,
           unit: 'MB',
           goal: { atMost: 250 },
-          note: `after ${USES} saves and ${USES} searches and the load above; the model is let go`,
+          note: `after ${uses} saves and ${uses} searches and the load above; the model is let go`,
         }),
         figure({
           what: 'the first search after that, server engine',
@@ -160,7 +164,8 @@ async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
   }
 }
 
-async function onEmbedded(): Promise<Row[]> {
+async function onEmbedded(context: Context): Promise<Row[]> {
+  const uses = usesOf(context);
   // As after an installation.
   await ensureTemplate();
   const { first, later } = await starts();
@@ -169,7 +174,7 @@ async function onEmbedded(): Promise<Row[]> {
     const gateway = await startRealGateway(withIdleTime({ L9_MEMORY_HOME: home }));
     await sleep(1_000);
     const started = gateway.memory();
-    const rested = await atRest(gateway);
+    const rested = await atRest(gateway, uses);
     await gateway.stop();
     return [
       ratio({
@@ -192,7 +197,7 @@ async function onEmbedded(): Promise<Row[]> {
         ours: rested.memory,
         unit: 'MB',
         goal: { atMost: 450 },
-        note: `after ${USES} saves and ${USES} searches; the engine and the model are let go`,
+        note: `after ${uses} saves and ${uses} searches; the engine and the model are let go`,
       }),
       figure({
         what: 'the first search after that, embedded engine',

@@ -25,7 +25,8 @@ const takesLargeInput = (body: { query?: unknown }) => {
   return typeof query === 'string' && LARGE_FIELDS.some((field) => field.test(query));
 };
 
-const BUILD_AFTER_MS = 100;
+// A client that waits for /ready asks again within this time, and an editor makes its first calls.
+const BUILD_AFTER_MS = 1_000;
 
 export type SchemaState = 'on demand' | 'building' | 'ok' | 'unavailable';
 
@@ -87,7 +88,6 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
     async buildAfter(others: Promise<unknown>, server: Server) {
       state = 'building';
       await others.catch(() => {});
-      // Whoever waited for the same is answered first.
       await sleep(BUILD_AFTER_MS, null, { ref: false });
       if (isClosed) return;
       serving ??= serve(server);
