@@ -140,11 +140,16 @@ describe('the catalogue', () => {
     );
   });
 
-  it('lets only two functions, which run for their caller, read the index of words', async () => {
+  it('lets only two functions, which run for their caller, and one that tells nothing read the index of words', async () => {
     expect((await namesOf(functions(`p.proowner = 'l9_searcher'::regrole`))).sort()).toStrictEqual([
       'ranking ranking.find_by_words(text[],double precision[],ranking.word_filter,integer)',
+      'ranking ranking.read_word_indexes()',
       'ranking ranking.weigh_words(text[],text[],text)',
     ]);
+    await expectNone(
+      `select role from pg_proc p, unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_gateway']) as role
+       where p.proname = 'read_word_indexes' and has_function_privilege(role, p.oid, 'execute')`,
+    );
     await expectNone(
       `select p.oid::regprocedure, role from pg_proc p, unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker', 'l9_owner', 'l9_gateway']) as role
        where (p.proname = 'to_bm25query' or p.proname ~ '^bm25_.*score' or p.proname = 'walk_words')

@@ -29,6 +29,7 @@ import { endJsonWithLineFeed } from './http/line-feed.ts';
 import { logRefusals } from './http/log-refusals.ts';
 import { protectedResource } from './http/protected-resource.ts';
 import { createReadiness, isWell } from './http/readiness.ts';
+import { readYourWrites } from './http/replicas.ts';
 import { traceRequests } from './http/trace-requests.ts';
 import { mountMcp } from './mcp/http.ts';
 import { openGatewayHealth } from './metrics/gateway-health.ts';
@@ -109,6 +110,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
     const app = express().disable('x-powered-by').set('trust proxy', config.trustedProxies);
     app.use(logRequests(logger), logRefusals(refusalLog), endJsonWithLineFeed);
     mountGuard(app, config);
+    if (database.replicas) app.use(readYourWrites);
     app.use(countInFlight(metrics.startRequest), traceRequests(tracer));
     closing.add(mountIdle(app, { idleMs: config.idleMs, rest, wake: () => database.wake?.() }));
     const isStopped = () => isStopping;

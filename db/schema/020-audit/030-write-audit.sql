@@ -53,8 +53,14 @@ comment on function audit.audit_actor is 'The present caller as the details of e
 create function audit.add_audit_row(
   audit_id uuid, operation text, table_name text, row_id uuid, project_id text, scope text, details jsonb, sqlstate text)
 returns void
-language sql volatile set search_path = ''
-begin atomic
+language plpgsql volatile set search_path = '' as $$
+begin
+  if audit.is_on_replica() then
+    perform audit.hand_over('audit_row', jsonb_build_object('audit_id', add_audit_row.audit_id,
+      'operation', add_audit_row.operation, 'table_name', add_audit_row.table_name, 'row_id', add_audit_row.row_id,
+      'project_id', add_audit_row.project_id, 'scope', add_audit_row.scope, 'details', add_audit_row.details));
+    return;
+  end if;
   insert into public.audit_log (audit_id, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details)
   select
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
@@ -68,11 +74,11 @@ begin atomic
   from identity.current_identity() as me
   -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
   cross join lateral (
-    select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
+    select audit.as_kept(jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
       'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[]), me.tenant_id) as named) kept;
-end;
-comment on function audit.add_audit_row is 'Inserts an audit row under the given id. Without a row, project and scope are by '
-  'default the only ones of the caller. Not executable by callers, and callers could not insert.';
+end $$;
+comment on function audit.add_audit_row is 'Inserts an audit row under the given id; on a replica it is handed over instead. '
+  'Without a row, project and scope are by default the only ones of the caller. Not executable by callers, who can''t insert.';
 
 create function audit.write_audit(
   operation text, table_name text, row_id uuid default null, project_id text default null, scope text default null,

@@ -1,13 +1,19 @@
 -- Audits a read. Searches and the functions that read memories, the graph and the world model call audit_read().
 create function audit.keep_query_text(audit_id uuid, scope text, query text) returns void
-language sql volatile set search_path = ''
-begin atomic
+language plpgsql volatile set search_path = '' as $$
+begin
+  if audit.is_on_replica() then
+    perform audit.hand_over('query_text', jsonb_build_object('audit_id', keep_query_text.audit_id,
+      'scope', keep_query_text.scope, 'query', keep_query_text.query));
+    return;
+  end if;
   insert into public.audit_query_texts (audit_id, tenant_id, scope, query, user_id)
   select keep_query_text.audit_id, t.tenant_id, keep_query_text.scope, keep_query_text.query, identity.current_user_id()
   from public.tenants t
   where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
-end;
-comment on function audit.keep_query_text is 'Stores the text of a search if the caller''s tenant keeps these texts.';
+end $$;
+comment on function audit.keep_query_text is 'Stores the text of a search if the caller''s tenant keeps these texts; on a '
+  'replica the text is handed over instead.';
 
 -- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(

@@ -154,7 +154,12 @@ export async function openDirectory(database: Database, logger: Logger) {
     );
   };
 
-  const unlisten = await database.listen('l9_identity', refreshQuietly);
+  // What somebody may do has changed: no replica is read that does not know it yet.
+  const requireOnReplicas = () => void database.replicas?.requirePresent();
+  const unlisten = await database.listen('l9_identity', () => {
+    requireOnReplicas();
+    refreshQuietly();
+  });
   try {
     await refresh();
   } catch (error) {
@@ -198,7 +203,10 @@ export async function openDirectory(database: Database, logger: Logger) {
       key: current.limits.get(join(tenantId, caller)) ?? NONE,
       tenant: current.limitsOfTenants.get(tenantId) ?? NONE,
     }),
-    refresh,
+    refresh() {
+      requireOnReplicas();
+      return refresh();
+    },
     /** Calls back whenever the directory was read again; returns how to stop that. */
     onRead(listener: () => void): () => void {
       listeners.add(listener);

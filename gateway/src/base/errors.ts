@@ -41,6 +41,7 @@ export const SQLSTATE = {
   insufficientPrivilege: '42501',
   queryCanceled: '57014',
   readOnly: '25006',
+  recoveryConflict: '40001',
 } as const;
 
 // After so many seconds a call that was refused with L9BSY may succeed.

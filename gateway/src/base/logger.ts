@@ -31,6 +31,11 @@ export function createLogger(level: string, to: number | DestinationStream = 1, 
 /** An HTTP request that is under way. */
 export interface CurrentRequest {
   readonly id: string;
+  /** The position in the write-ahead log (LSN) after which this request reads; where replicas are read. */
+  readsAfter?: string;
+  /** The position after its last write; where replicas are read. */
+  written?: string;
+  onWritten?(lsn: string): void;
 }
 
 const requests = new AsyncLocalStorage<CurrentRequest>();

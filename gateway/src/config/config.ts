@@ -130,6 +130,9 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
       `${nameOf('DATABASE_DIRECT_URL')}: needs DATABASE_URL, which leads to the same database through a pooler`,
     );
 
+  if (settings.DATABASE_REPLICA_URLS && !settings.DATABASE_URL)
+    throw new ConfigError(`${nameOf('DATABASE_REPLICA_URLS')}: needs DATABASE_URL, which leads to the primary`);
+
   const mcpApiKeys = Object.fromEntries(mcp.map(({ caller, keys }) => [caller, keys.data ?? []]));
   refuseSharedKeys(Object.fromEntries(mcp.map(({ name, keys }) => [nameOf(name), keys.data ?? []])));
 
@@ -141,6 +144,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     databaseDirectUrl: settings.DATABASE_DIRECT_URL ?? settings.DATABASE_URL ?? null,
     /** Whether DATABASE_URL leads to a pooler, which gives each transaction another connection. */
     isPooled: settings.DATABASE_DIRECT_URL !== undefined,
+    /** Where reads may run besides: URLs of l9_gateway on replicas, and how far these may be behind. Empty: nowhere. */
+    replicas: { urls: settings.DATABASE_REPLICA_URLS ?? [], maxLagMs: settings.REPLICA_MAX_LAG_MS },
     /** URL of l9_owner, where start-up may migrate. */
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     /** URL of a superuser, for `l9-memory db setup` and `l9-memory restore`. */

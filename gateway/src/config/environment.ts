@@ -37,6 +37,12 @@ function isDecodable(text: string): boolean {
   }
 }
 
+/** DATABASE_REPLICA_URLS: one or more, separated by spaces or commas. */
+const databaseUrls = z
+  .string()
+  .transform(words)
+  .pipe(z.array(databaseUrl).min(1, 'must be the URL of a replica, or several of them'));
+
 /** A key that is sent in a header: a key that a header can't carry would fail at the first call only. */
 const headerKey = z.string().regex(/^[\x21-\x7e]+$/, 'must be letters, digits and signs of ASCII, without spaces');
 
@@ -114,6 +120,8 @@ export const environment = z.object({
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_DIRECT_URL: databaseUrl.optional(),
   DATABASE_OWNER_URL: databaseUrl.optional(),
+  DATABASE_REPLICA_URLS: databaseUrls.optional(),
+  REPLICA_MAX_LAG_MS: whole(100, 600_000).default(2_000),
   ROOT_DATABASE_URL: databaseUrl.optional(),
   BACKUP_DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: whole(1, 100).default(4),
@@ -182,6 +190,7 @@ export const SECRETS = [
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
   'DATABASE_OWNER_URL',
+  'DATABASE_REPLICA_URLS',
   'ROOT_DATABASE_URL',
   'BACKUP_DATABASE_URL',
   'L9_OWNER_PASSWORD',

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Disk } from './disk.ts';
 import type { FairPool } from './fair-pool.ts';
+import type { Replicas } from './replicas.ts';
 
 export interface PoolState {
   inUse: number;
@@ -19,6 +20,8 @@ export interface Database {
   jobPool(name: string): pg.Pool;
   /** As l9_worker, where gateways count calls together: a query that takes longer than a second fails. Only on a server. */
   countsPool?: WorkerPool;
+  /** Where reads may run besides; absent without DATABASE_REPLICA_URLS. */
+  replicas?: Replicas;
   /** What the connections are doing now, by the pool that they belong to. */
   pools(): Readonly<Record<string, PoolState>>;
   /** The disk that the database is on. */

@@ -17,6 +17,8 @@ export interface FairPool extends pg.Pool {
   connectFor?(client: string, intent: Intent): Promise<pg.PoolClient>;
   /** Called when PostgreSQL had no room on its disk for a request. */
   onNoRoom?(): void;
+  /** Called after the commit of a write, with the client and the position in the write-ahead log (LSN), where replicas need it. */
+  onWritten?(client: string, lsn: string): void;
 }
 
 /** The queue in front of a pool of this size, with the limits of the configuration. Refusals are logged together, not one by one. */

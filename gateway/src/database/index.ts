@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import type { Logger } from 'pino';
 import { sqlstateOf } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
@@ -5,10 +6,21 @@ import type { Database } from './database.ts';
 import { openEmbedded } from './embedded.ts';
 import { noteVersion } from './migrations.ts';
 import { openServer } from './server.ts';
+import { inOneTrip, type Settings } from './transaction.ts';
 
 export type { Database, PoolState, WorkerPool } from './database.ts';
 export { queryPrepared } from './prepared.ts';
 export { inOneTrip, inTransaction, isPipelined, retryDeadlocks, type Settings, settled } from './transaction.ts';
+
+/**
+ * Runs one query that writes nothing but the record of it, in one round trip: on a replica where there is one, with its record on the
+ * primary.
+ */
+export const readInOneTrip = <T>(
+  { pool, replicas }: Pick<Database, 'pool' | 'replicas'>,
+  settings: Settings,
+  work: (client: pg.ClientBase) => Promise<T>,
+): Promise<T> => (replicas ? replicas.read(settings, work) : inOneTrip(pool, settings, 'read', work));
 
 /** Opens and migrates the configured engine, or rejects with what is missing. `onPrepare` is called on a first start. */
 export async function openDatabase(config: Config, logger: Logger, onPrepare?: () => void): Promise<Database> {

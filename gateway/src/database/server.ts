@@ -7,7 +7,7 @@ import { withConnection } from './connection.ts';
 import { openCountsPool } from './counts-pool.ts';
 import type { Database, PoolState } from './database.ts';
 import { watchRefusals } from './disk.ts';
-import { fairQueueOf, withFairQueue } from './fair-pool.ts';
+import { type FairPool, fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { listenOnServer } from './listen.ts';
 import { migrateServer } from './migrate-server.ts';
 import { pendingMigrations } from './migrations.ts';
@@ -87,12 +87,15 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   const shown = new URL(directUrl);
   shown.password = '';
   const disk = watchRefusals();
+  const callers: FairPool = Object.assign(withFairQueue(pool, queue, 'gateway', watchConnecting(logger)), {
+    onNoRoom: disk.refused,
+    ...(config.isPooled ? { settings: { jit: 'off' } } : {}),
+  });
+  const replicas = config.replicas.urls.length > 0 ? await replicasOf(config, callers, workerPool, logger) : null;
   return {
     engine: 'server',
-    pool: Object.assign(withFairQueue(pool, queue, 'gateway', watchConnecting(logger)), {
-      onNoRoom: disk.refused,
-      ...(config.isPooled ? { settings: { jit: 'off' } } : {}),
-    }),
+    pool: callers,
+    ...(replicas ? { replicas } : {}),
     workerPool,
     jobPool: () => workerPool,
     countsPool,
@@ -101,8 +104,17 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     psqlUrl: shown.href,
     isResting: () => false,
     listen: (channel, onNotify) => listenOnServer(directUrl, channel, logger, onNotify),
-    close,
+    async close() {
+      await replicas?.close();
+      await close();
+    },
   };
+}
+
+/** Loaded only where there are replicas. */
+async function replicasOf(config: Config, pool: FairPool, workerPool: pg.Pool, logger: Logger) {
+  const { openReplicas } = await import('./replicas.ts');
+  return openReplicas(config, pool, workerPool, logger);
 }
 
 const nameOf = async (client: pg.Client) =>

@@ -11,11 +11,11 @@ export type Settings = Readonly<Record<string, string>>;
 // PostgreSQL allows no NUL in a text, and a NUL would end the statement.
 const literal = (value: string) => pg.escapeLiteral(value.replaceAll('\0', '\uFFFD'));
 
-const begin = (pool: FairPool, settings: Settings) => {
+const begin = (pool: FairPool, settings: Settings, start = 'begin') => {
   const set = Object.entries({ ...pool.settings, ...settings }).map(
     ([name, value]) => `set_config(${literal(name)}, ${literal(value)}, true)`,
   );
-  return set.length > 0 ? `begin; select ${set.join(', ')}` : 'begin';
+  return set.length > 0 ? `${start}; select ${set.join(', ')}` : start;
 };
 
 /** True if queries are sent without waiting for earlier answers. The embedded engine does not support that. */
@@ -42,10 +42,16 @@ export async function settled<T extends readonly unknown[]>(flight: { [K in keyo
 
 type Discard = (reason: Error) => void;
 
-/** Requests of one key, or of one user of a caller, wait in one line. Work without a caller is the gateway's own. */
-function checkOut(pool: FairPool, settings: Settings, intent: Intent): Promise<pg.PoolClient> {
+/** One key, or one user of a caller. Null: the gateway's own work, which has no caller. */
+export function clientIn(settings: Settings): string | null {
   const claims = ['caller', 'tenant_id', 'user_id', 'key_id'].map((claim) => settings[`jwt.claims.${claim}`] ?? '');
-  return pool.connectFor && claims[0] ? pool.connectFor(claims.join('\n'), intent) : pool.connect();
+  return claims[0] ? claims.join('\n') : null;
+}
+
+/** Requests of one client wait in one line. */
+function checkOut(pool: FairPool, settings: Settings, intent: Intent): Promise<pg.PoolClient> {
+  const client = clientIn(settings);
+  return pool.connectFor && client ? pool.connectFor(client, intent) : pool.connect();
 }
 
 /** Checks out a connection of the pool. `discard` marks it as unusable. */
@@ -86,6 +92,17 @@ async function orRollBack<T>(client: pg.PoolClient, discard: Discard, work: () =
   }
 }
 
+/** A commit that waits has flushed the log up to itself; one that does not wait is only inserted. */
+const position = ({ synchronous_commit: mode }: Settings) =>
+  `select pg_current_wal_${mode === 'off' ? 'insert' : 'flush'}_lsn()::text as lsn`;
+
+/** Asks how far the log is, once the transaction has committed, where replicas are to be waited for. */
+async function noteWritten(client: pg.ClientBase, pool: FairPool, settings: Settings): Promise<void> {
+  const writer = clientIn(settings);
+  if (!pool.onWritten || writer === null) return;
+  pool.onWritten(writer, (await client.query<{ lsn: string }>(position(settings))).rows[0]!.lsn);
+}
+
 const transact = <T>(client: pg.PoolClient, discard: Discard, started: string, work: Work<T>) =>
   orRollBack(client, discard, async () => {
     const [, result] = isPipelined(client)
@@ -103,7 +120,11 @@ type Work<T> = (client: pg.PoolClient) => Promise<T>;
  * settings, without waiting for them: if they are refused it fails too, in a transaction that is aborted.
  */
 export const inTransaction = <T>(pool: FairPool, settings: Settings, work: Work<T>): Promise<T> =>
-  onConnection(pool, settings, 'write', (client, discard) => transact(client, discard, begin(pool, settings), work));
+  onConnection(pool, settings, 'write', async (client, discard) => {
+    const result = await transact(client, discard, begin(pool, settings), work);
+    await noteWritten(client, pool, settings);
+    return result;
+  });
 
 /**
  * The same for work that is one query, sent at once: commit follows right behind it, so that on a server begin, settings,
@@ -118,11 +139,59 @@ export const inOneTrip = <T>(pool: FairPool, settings: Settings, intent: Intent,
         discard(failure);
         throw failure;
       });
+    const noted = async () => (intent === 'write' ? noteWritten(client, pool, settings) : undefined);
     const [, result] = await settled(
-      sendTogether(client, () => [client.query(started), work(client), commit()] as const),
+      sendTogether(client, () => [client.query(started), work(client), commit(), noted()] as const),
     );
     requireReplicated(client);
     return result;
+  });
+
+/** A replica did not answer in time. */
+export class ReplicaSilent extends Error {}
+
+export interface ReadOnReplica<T> {
+  answer: T;
+  /** What must be recorded on the primary before anybody gets the answer; null: nothing. */
+  record: string | null;
+}
+
+/** What was called writes, so that a replica can't run it. */
+export class NotForReplica extends Error {}
+
+/**
+ * Reads on a replica, in one round trip, what `work` asks for with one query. Where it takes longer than `withinMs`, the connection is
+ * given up.
+ */
+export const readOnReplica = <T>(
+  pool: FairPool,
+  settings: Settings,
+  withinMs: number,
+  work: Work<T>,
+): Promise<ReadOnReplica<T>> =>
+  onConnection(pool, settings, 'read', async (client, discard) => {
+    const started = begin(pool, { ...settings, 'l9.record_of_reads': '[]' }, 'begin read only');
+    const ask = () => client.query<{ record: string | null }>('select audit.record_of_reads()::text as record');
+    const flight = settled(
+      sendTogether(client, () => [client.query(started), work(client), ask(), client.query('commit')] as const),
+    );
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const silent = new ReplicaSilent('the replica does not answer');
+        discard(silent);
+        reject(silent);
+      }, withinMs);
+    });
+    try {
+      const [, answer, { rows }] = await Promise.race([flight, late]);
+      return { answer, record: rows[0]!.record };
+    } catch (error) {
+      if (sqlstateOf(error) === SQLSTATE.readOnly) throw new NotForReplica((error as Error).message);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
   });
 
 const ATTEMPTS = 3;

@@ -2,7 +2,16 @@
 // commit in turn; here a read is one round trip.
 import type pg from 'pg';
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from 'postgraphile/@dataplan/pg';
-import { inOneTrip, inTransaction, isPipelined, queryPrepared, retryDeadlocks, settled } from '../database/index.ts';
+import {
+  type Database,
+  inOneTrip,
+  inTransaction,
+  isPipelined,
+  queryPrepared,
+  readInOneTrip,
+  retryDeadlocks,
+  settled,
+} from '../database/index.ts';
 import { narrowIntrospection } from './introspection.ts';
 
 /** The key of pgSettings by which a request says that it is a mutation. It is not a setting of the transaction. */
@@ -49,10 +58,10 @@ async function channelsOf(client: pg.ClientBase): Promise<string[]> {
  * Runs each query in its own transaction with the settings of the request, unless a transaction is requested. A mutation is answered
  * when this gateway knows what it changed: its own notification may come later than the next request.
  */
-export function createWithPgClient(pool: pg.Pool, reload: Reload): WithPgClient {
+export function createWithPgClient(database: Pick<Database, 'pool' | 'replicas'>, reload: Reload): WithPgClient {
+  const { pool } = database;
   return async (pgSettings, callback) => {
     const { [IS_MUTATION]: isMutation, ...rest } = pgSettings ?? {};
-    const intent = isMutation ? 'write' : 'read';
     const settings = Object.fromEntries(
       Object.entries(rest).filter((entry): entry is [string, string] => entry[1] != null),
     );
@@ -73,7 +82,9 @@ export function createWithPgClient(pool: pg.Pool, reload: Reload): WithPgClient 
       async query<Row>(asked: PgClientQuery) {
         // Only the query of the catalogue has no settings.
         const narrow = pgSettings ? asked : { ...asked, text: narrowIntrospection(asked.text) };
-        const trip = () => inOneTrip(pool, settings, intent, (client) => watched(client, query<Row>(client, narrow)));
+        const work = (client: pg.ClientBase) => watched(client, query<Row>(client, narrow));
+        const trip = () =>
+          isMutation ? inOneTrip(pool, settings, 'write', work) : readInOneTrip(database, settings, work);
         return known(await retryDeadlocks(trip));
       },
       async withTransaction(work) {

@@ -26,6 +26,7 @@ import { createInferred } from './plugins/inferred.ts';
 import { inputsPlugin } from './plugins/inputs.ts';
 import { kindViewsPlugin } from './plugins/kind-views.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
+import { addLsn } from './plugins/lsn.ts';
 import { namesPlugin } from './plugins/names.ts';
 import { nullOrderPlugin } from './plugins/null-order.ts';
 import { operationRowsPlugin } from './plugins/operation-rows.ts';
@@ -72,7 +73,7 @@ export function createPreset({
   const limits = createRateLimits({ rateLimits, denials, logger });
   const pgService = {
     ...makePgService({ pool: database.pool, schemas: ['public'], pubsub: false }),
-    adaptor: { createWithPgClient: () => createWithPgClient(database.pool, reload), makePgService },
+    adaptor: { createWithPgClient: () => createWithPgClient(database, reload), makePgService },
     // Only the adaptor that is replaced here has clients with the rawClient of its type.
   } as unknown as GraphileConfig.PgServiceConfiguration;
 
@@ -104,6 +105,7 @@ export function createPreset({
         audit.recordAnswer,
         namesArguments(audit.askedOf),
         inferred.addInferred,
+        addLsn,
         finishErrors,
       ]),
       editorPlugin,

@@ -22,7 +22,7 @@ interface HealthOptions {
 }
 
 /**
- * GET /health (the process) and GET /ready (database, migrations, disk, embedder). Anyone may ask whether it is well; versions, the
+ * GET /health (the process) and GET /ready (database, migrations, disk, embedder, replicas). Anyone may ask whether it is well; versions, the
  * pid and the model are for METRICS_KEY and the keys of admins.
  */
 export function mountHealth(
@@ -52,7 +52,7 @@ export function mountHealth(
       return;
     }
     const checks = await checkReadiness();
-    const isWhole = checks.embedder === 'ok' && graphqlState() !== 'unavailable';
+    const isWhole = checks.embedder === 'ok' && (checks.replicas ?? 'ok') === 'ok' && graphqlState() !== 'unavailable';
     response.status(isReady(checks) ? 200 : 503).json({
       status: isReady(checks) ? (isWhole ? 'ready' : 'degraded') : 'unavailable',
       ...checks,

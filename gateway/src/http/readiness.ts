@@ -10,12 +10,15 @@ const EMBEDDER_WITHIN_MS = 2_000;
 // An agent without a tenant sees nothing, but goes the way of all agents. The queue counts it as a client of its own.
 const CANARY = { role: 'l9_agent', 'jwt.claims.caller': 'ready', statement_timeout: '2s', synchronous_commit: 'off' };
 
-export type Checks = Record<'database' | 'migrations' | 'reads' | 'disk' | 'embedder', string>;
+export type Checks = Record<'database' | 'migrations' | 'reads' | 'disk' | 'embedder', string> & { replicas?: string };
 
 /** A schema that is newer than this version serves it, too. */
 export const isWell = (state: string): boolean => state === 'ok' || state === 'newer';
 
-/** The checks that have to be well. Without an embedder saves still work and searches use words, so the gateway is ready. */
+/**
+ * The checks that have to be well. Without an embedder saves still work and searches use words, and without replicas the primary answers
+ * all, so the gateway is ready.
+ */
 export const isReady = ({ database, migrations, reads, disk }: Checks): boolean =>
   [database, migrations, reads, disk].every(isWell);
 
@@ -31,6 +34,11 @@ async function schemaOf(client: Parameters<typeof pendingMigrations>[0]): Promis
     throw error;
   }
 }
+
+const stateOfAll = (replicas: readonly { isUsed: boolean }[]) => {
+  const used = replicas.filter(({ isUsed }) => isUsed).length;
+  return used === replicas.length ? 'ok' : `${used} of ${replicas.length}`;
+};
 
 /** Returns a function that makes all checks. It costs one short transaction in two seconds, however often it is called. */
 export function createReadiness(database: Database, isEmbedderReady: () => Promise<boolean>, logger: Logger) {
@@ -63,6 +71,7 @@ export function createReadiness(database: Database, isEmbedderReady: () => Promi
       // On a full disk saves are refused, so the gateway is not ready.
       disk: database.disk.state() === 'ok' ? 'ok' : 'full',
       embedder: isEmbedding ? 'ok' : 'unavailable',
+      ...(database.replicas ? { replicas: stateOfAll(database.replicas.states()) } : {}),
     };
   };
 }

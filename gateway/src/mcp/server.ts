@@ -3,6 +3,7 @@
 import type { CallToolResult, Server } from '@modelcontextprotocol/server';
 import { type Identity, isReviewer } from '../auth/identity.ts';
 import { mcpText, type PublicError } from '../base/errors.ts';
+import { currentRequest } from '../base/logger.ts';
 import { isBlank } from '../input/text.ts';
 import type { ToolSet } from '../operations/operation.ts';
 import { isObject } from '../operations/read-input.ts';
@@ -25,6 +26,9 @@ const failure = (error: PublicError): CallToolResult => ({
     ...(error.findings ? [{ type: 'text' as const, text: JSON.stringify({ findings: error.findings }) }] : []),
   ],
 });
+
+/** Where replicas are read: where the write-ahead log is after a write. */
+const LSN = 'l9-memory/lsn';
 
 type Params = Record<string, unknown>;
 
@@ -73,7 +77,9 @@ export function createMcpServer(
     const { output, summary, inferred } = called;
     const fields = Object.entries(inferred ?? {}).map(([name, value]) => `${name} ${value}`);
     const note = inferred ? `\nInferred from the working copy: ${fields.join(', ')}.` : '';
+    const lsn = currentRequest()?.written;
     return {
+      ...(lsn && { _meta: { [LSN]: lsn } }),
       structuredContent: { ...output, ...(inferred && { inferred }) },
       content: [{ type: 'text', text: `${summary}${note}` }],
     };

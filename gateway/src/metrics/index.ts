@@ -6,6 +6,7 @@ import { operationMetrics } from './calls.ts';
 import { addDatabaseGauges } from './database.ts';
 import { gaugesOf } from './gauges.ts';
 import { createRecent } from './recent.ts';
+import { addReplicaMetrics } from './replicas.ts';
 
 const APIS = ['graphql', 'mcp'] as const;
 export type Api = (typeof APIS)[number];
@@ -20,6 +21,7 @@ export function createMetrics(database: Database, logger: Logger) {
 
   const asked = monitored(database, logger);
   addDatabaseGauges(database, asked, registers);
+  if (database.replicas) addReplicaMetrics(database.replicas, registers);
   const gauges = gaugesOf(asked, registers);
   gauges<{ pending: string; failing: string; oldest_seconds: number }>('select * from embeddings.embedding_backlog()', {
     l9_embedding_backlog: ['Memories that wait for vectors of the serving model.', ({ pending }) => Number(pending)],
@@ -191,7 +193,7 @@ export function createMetrics(database: Database, logger: Logger) {
     watchReadiness(check: () => Promise<Readonly<Record<string, string>>>, isWell: (state: string) => boolean) {
       new Gauge({
         name: 'l9_ready',
-        help: 'Whether what GET /ready checks is well, by check: database, migrations, reads, disk, embedder; 1 or 0.',
+        help: 'Whether what GET /ready checks is well, by check: database, migrations, reads, disk, embedder, and replicas where there are any; 1 or 0.',
         labelNames: ['check'],
         registers,
         async collect() {

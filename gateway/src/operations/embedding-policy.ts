@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { clientOf, type Identity, toSettings } from '../auth/identity.ts';
 import { KnownError, sqlstateOf } from '../base/errors.ts';
-import { type Database, inOneTrip } from '../database/index.ts';
+import { type Database, readInOneTrip } from '../database/index.ts';
 import { EmbeddingRejected, isKnown } from '../embeddings/index.ts';
 import type { Models } from '../embeddings/models.ts';
 import { SAVE_TIMEOUT_MS } from '../embeddings/scheduler.ts';
@@ -26,7 +26,7 @@ export function embeddingPolicy(models: Models, database: Database, ownSaves: Ow
     const key = JSON.stringify([reader, projectId, text]);
     const known = words.get(key);
     if (known) return known;
-    const asked = inOneTrip(database.pool, toSettings(identity, toolName), 'read', async (client) => {
+    const asked = readInOneTrip(database, toSettings(identity, toolName), async (client) => {
       const { rows } = await client.query<{ words: string }>('select search.words_for_vector($1, $2) as words', [
         text,
         projectId,

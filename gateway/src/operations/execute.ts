@@ -1,4 +1,5 @@
 // The one road that every call of an operation takes, whether it came by MCP or GraphQL.
+import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
@@ -15,7 +16,7 @@ import {
 } from '../base/errors.ts';
 import { currentRequestId } from '../base/logger.ts';
 import { inSpan, type Span, type SpanOptions } from '../base/tracing.ts';
-import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
+import { type Database, inOneTrip, readInOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
 import { isPlainName, shownPath } from '../input/echo.ts';
 import { type CallReport, type CallReporting, createCallReporter, reportOf } from './call-report.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
@@ -93,17 +94,15 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
   ) {
     const input = parseInput(operation.input, operation.setAside?.(rawInput) ?? rawInput);
     if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings, timed) });
-    const intent = operation.isReadOnly ? 'read' : 'write';
+    const trip = <T>(work: (client: pg.ClientBase) => Promise<T>) =>
+      operation.isReadOnly
+        ? readInOneTrip(database, settings, work)
+        : inOneTrip(database.pool, settings, 'write', work);
     let retries: readonly Retry[] = RETRIES;
     for (let retry: Retry | null = null; ; ) {
       const prepared: Prepared | null = (await operation.prepare?.(input, embedding, retry)) ?? null;
       const output: z.output<Output> = await retryDeadlocks(() =>
-        inOneTrip(
-          database.pool,
-          settings,
-          intent,
-          (client): Promise<z.output<Output>> => timed(() => operation.run(client, input, prepared, retries)),
-        ),
+        trip((client): Promise<z.output<Output>> => timed(() => operation.run(client, input, prepared, retries))),
       );
       retry = operation.retry?.(output) ?? null;
       if (retry === null) return output;

@@ -14,7 +14,7 @@ const MAX_SAVES = 16;
 
 export type OwnSaves = ReturnType<typeof createOwnSaves>;
 
-export function createOwnSaves(database: Pick<Database, 'pool'>) {
+export function createOwnSaves(database: Pick<Database, 'pool' | 'replicas'>) {
   const saves = new LRUCache<string, readonly string[]>({ max: MAX_CLIENTS, ttl: REMEMBER_MS });
 
   /** The queue says so, since another gateway may store the vectors. */
@@ -40,6 +40,8 @@ export function createOwnSaves(database: Pick<Database, 'pool'>) {
       const until = performance.now() + WAIT_MS;
       try {
         while ((await areWaiting(identity, toolName, ids)) && performance.now() < until) await sleep(ASK_EVERY_MS);
+        // Another connection stored them.
+        await database.replicas?.requirePresent();
       } catch {
         // The search itself says what is wrong with the caller or the database.
       }

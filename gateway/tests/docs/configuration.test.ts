@@ -62,6 +62,7 @@ describe('the configuration', () => {
         ['DATABASE_URL', 'postgres://l9_gateway:hush@db/l9', ({ databaseUrl }) => databaseUrl],
         ['DATABASE_DIRECT_URL', 'postgres://l9_gateway:hush@db/l9', ({ databaseDirectUrl }) => databaseDirectUrl],
         ['DATABASE_OWNER_URL', 'postgres://l9_owner:hush@db/l9', ({ databaseOwnerUrl }) => databaseOwnerUrl],
+        ['DATABASE_REPLICA_URLS', 'postgres://l9_gateway:hush@db/l9', ({ replicas }) => replicas.urls[0]],
         ['ROOT_DATABASE_URL', 'postgres://postgres:hush@db/postgres', ({ rootDatabaseUrl }) => rootDatabaseUrl],
         ['BACKUP_DATABASE_URL', 'postgres://l9_backup:hush@db/l9', ({ backupDatabaseUrl }) => backupDatabaseUrl],
         ['L9_OWNER_PASSWORD', 'a password', ({ ownerPassword }) => ownerPassword],
@@ -83,7 +84,8 @@ describe('the configuration', () => {
       for (const [name, value, of] of settings) {
         expect(page).toContain(`\`${name}`);
         writeFileSync(path, `${value}\n`);
-        const needed = name === 'DATABASE_DIRECT_URL' ? { DATABASE_URL: 'postgres://l9_gateway@db/l9' } : {};
+        const needsUrl = ['DATABASE_DIRECT_URL', 'DATABASE_REPLICA_URLS'].includes(name);
+        const needed = needsUrl ? { DATABASE_URL: 'postgres://l9_gateway@db/l9' } : {};
         const file = { CHAT_MODEL: 'm', ...needed, [`${name}_FILE`]: path };
         expect(of(loadConfig({ ...file, ...(name === 'CHAT_API_KEY' ? {} : { CHAT_API_KEY: 'x' }) })), name).toBe(
           value,
@@ -107,6 +109,7 @@ describe('the configuration', () => {
     DATABASE_URL: ['hush', 'mysql://u:hush@db/l9', 'postgres://u:hush%zz@db/l9', 'postgres://u:hush#x@db/l9'],
     DATABASE_DIRECT_URL: ['hush', 'mysql://u:hush@db/l9', 'postgres://u:hush%zz@db/l9'],
     DATABASE_OWNER_URL: ['postgres://u:hush%@db/l9', 'http://hush'],
+    DATABASE_REPLICA_URLS: ['hush', 'postgres://l9_gateway@db/l9, mysql://hush', 'postgres://u:hush%zz@db/l9'],
     ROOT_DATABASE_URL: ['postgres://hush%E0%A4%A@db/l9', ':hush'],
     BACKUP_DATABASE_URL: ['postgres://hush%zz@db/l9', 'mysql://hush'],
     L9_OWNER_PASSWORD: ['hush'],

@@ -10,7 +10,7 @@ describe('the PostGraphile adaptor of the pool', () => {
   let withPgClient: WithPgClient;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: standIn });
-    withPgClient = createWithPgClient(gateway.instance.database.pool, async () => {});
+    withPgClient = createWithPgClient(gateway.instance.database, async () => {});
   });
   afterAll(() => gateway.close());
 
