@@ -10,6 +10,12 @@ import { standIn } from '../gateway/tests/support/stand-in.ts';
 
 const silent = pino({ level: 'silent' });
 
+async function onServer(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client({ connectionString: process.env.TEST_DATABASE_URL });
+  await client.connect();
+  await work(client).finally(() => client.end());
+}
+
 describe('a gateway behind PgBouncer in transaction mode', () => {
   const gateway = useTestGateway({ embedder: standIn, env: { RATE_LIMIT_STORE: 'database' } });
   const callerPool = () => gateway.instance.database.pool;
@@ -94,6 +100,29 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
     );
     const token = await gateway.token({ caller: 'W' });
     await eventually(async () => (await gateway.graphql({ token }, '{ memories { totalCount } }')).status === 200);
+  });
+
+  it('is busy while the server takes no connections from the pooler, and answers once it does', async () => {
+    const name = new URL(gateway.home.superuserUrl!).pathname.slice(1);
+    const take = (isAllowed: boolean) =>
+      onServer((client) => client.query(`alter database ${pg.escapeIdentifier(name)} allow_connections ${isAllowed}`));
+    const ask = () => gateway.graphql('C', '{ memories { totalCount } }');
+    await take(false);
+    try {
+      await onServer((client) =>
+        client.query(
+          'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()',
+          [name],
+        ),
+      );
+      // The pooler learns a moment later that its connections have ended.
+      await eventually(async () => (await ask()).status === 503);
+      const { errors } = await ask();
+      expect(errors![0]!.extensions).toMatchObject({ code: 'BUSY', sqlstate: 'L9BSY' });
+    } finally {
+      await take(true);
+    }
+    await eventually(async () => (await ask()).status === 200);
   });
 
   it('refuses to start where the direct URL is missing or leads to another database', async () => {

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import type { Logger } from 'pino';
 import { KnownError, SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { diskFull } from './disk.ts';
@@ -30,6 +31,8 @@ export function asOutage(error: unknown): unknown {
   if (code === SQLSTATE.diskFull) return diskFull();
   const isAway =
     error instanceof EngineEnded ||
+    // A fatal error ends its connection. A pooler also passes on with it why it gets no connection to the server.
+    (error instanceof pg.DatabaseError && error.severity === 'FATAL') ||
     SYSTEM_ERRORS.has(code) ||
     SQLSTATES.test(code) ||
     (!code && TEXTS.test(error.message));
