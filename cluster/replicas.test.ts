@@ -23,16 +23,13 @@ describe('a gateway with a replica', () => {
     primary = await startPrimary(place);
     const home = await createTestHome(primary.url);
     replica = await startReplica(place, primary, 'replica');
-    const url = new URL(home.env.DATABASE_DIRECT_URL ?? home.env.DATABASE_URL!);
-    const ofPrimary = url.href;
+    const url = new URL(home.env.DATABASE_URL!);
     url.port = String(replica.port);
     replicaUrl = url.href;
     gateway = await startTestGateway({
       embedder: standIn,
       home,
       env: {
-        DATABASE_URL: ofPrimary,
-        DATABASE_DIRECT_URL: '',
         DATABASE_REPLICA_URLS: replicaUrl,
         REPLICA_MAX_LAG_MS: '600000',
       },

@@ -4,7 +4,7 @@ import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import { requireLogins } from '../../src/database/logins.ts';
-import { createTestHome, type TestHome } from '../support/home.ts';
+import { createTestHome, type TestHome, withoutPooler } from '../support/home.ts';
 
 const silent = pino({ level: 'silent' });
 
@@ -13,7 +13,7 @@ describeOnServer('the server engine', () => {
   let root: pg.Client;
 
   beforeAll(async () => {
-    home = await createTestHome();
+    home = withoutPooler(await createTestHome());
     root = new pg.Client({ connectionString: home.superuserUrl! });
     await root.connect();
   });

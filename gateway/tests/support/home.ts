@@ -1,4 +1,5 @@
 import { createDatabase, createNamedDatabase, type TestDatabaseFiles } from '../../../db/tests/support/databases.ts';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 
 /** A home folder for a gateway, and a database of its own. */
 export interface TestHome {
@@ -16,14 +17,20 @@ export interface TestHome {
  */
 export const PATIENT = { DATABASE_QUEUE_TIMEOUT_MS: '60000' };
 
-/** Through the PgBouncer of cluster/setup.ts, if it runs. */
+/** Through the PgBouncer of cluster/setup.ts, if it runs in front of this server. */
 function urlsOf(gatewayUrl: string): Record<string, string> {
   const port = process.env.TEST_PGBOUNCER_PORT;
-  if (!port) return { DATABASE_URL: gatewayUrl };
   const pooled = new URL(gatewayUrl);
+  if (!port || pooled.host !== new URL(serverUrl!).host) return { DATABASE_URL: gatewayUrl };
   pooled.host = `127.0.0.1:${port}`;
   return { DATABASE_URL: pooled.href, DATABASE_DIRECT_URL: gatewayUrl };
 }
+
+/** The same home without that PgBouncer, for tests of the connections themselves. */
+export const withoutPooler = (home: TestHome): TestHome => {
+  const { DATABASE_DIRECT_URL, ...env } = home.env;
+  return DATABASE_DIRECT_URL ? { ...home, env: { ...env, DATABASE_URL: DATABASE_DIRECT_URL } } : home;
+};
 
 const homeOf = ({ folder, gatewayUrl, superuserUrl, drop }: TestDatabaseFiles): TestHome => ({
   home: folder,
