@@ -11,7 +11,7 @@ import { backup } from '../../src/commands/backup/backup.ts';
 import { readBackup, writeBackup } from '../../src/commands/backup/file.ts';
 import { restore } from '../../src/commands/backup/restore.ts';
 import type { TestGateway } from '../support/gateway.ts';
-import { createTestHome, type TestHome } from '../support/home.ts';
+import { createTestHome, type TestHome, withoutPooler } from '../support/home.ts';
 import { findClient } from '../support/pg-clients.ts';
 import { expectWhole, keepSaving, never, noKey, run, start, tamper, use, useFolder } from './support/backups.ts';
 
@@ -43,7 +43,7 @@ const [psql, pgDump] = await Promise.all([findClient('psql'), findClient('pg_dum
   beforeAll(async () => {
     root = new pg.Client({ connectionString: serverUrl! });
     await root.connect();
-    home = await createTestHome();
+    home = withoutPooler(await createTestHome());
     backupUrl = Object.assign(new URL(home.superuserUrl!), { username: 'l9_backup', password: '' }).href;
     gateway = await start(home);
   });

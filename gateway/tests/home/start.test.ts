@@ -200,8 +200,8 @@ describeOnServer('a database server', () => {
   it('is shared by gateways, each on its own folder', async () => {
     const other = await createProcessHome();
     try {
-      const DATABASE_URL = home.env.DATABASE_URL as string;
-      const servers = await Promise.all([home.serve(), other.serve([], { DATABASE_URL })]);
+      const { L9_MEMORY_HOME, ...settings } = home.env;
+      const servers = await Promise.all([home.serve(), other.serve([], settings)]);
       expect(await pidAt(servers[0].url)).not.toBe(await pidAt(servers[1].url));
       await Promise.all(servers.map(end));
     } finally {

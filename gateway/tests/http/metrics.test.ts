@@ -7,7 +7,7 @@ import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
 import { BUILT_IN_KINDS } from '../../src/metrics/calls.ts';
 import { startTestGateway, type TestGateway, useTestGateway } from '../support/gateway.ts';
-import { createTestHome, type TestHome } from '../support/home.ts';
+import { createTestHome, type TestHome, withoutPooler } from '../support/home.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -152,7 +152,7 @@ describeOnServer('a path for monitors while the database hangs', () => {
   let relay: Relay;
   let gateway: TestGateway;
   beforeAll(async () => {
-    home = await createTestHome();
+    home = withoutPooler(await createTestHome());
     relay = await startRelay(home.env.DATABASE_URL!);
     gateway = await startTestGateway({ home, embedder: standIn, env: { DATABASE_URL: relay.url } });
     await gateway.save('C', 'Saved before it hangs.');
