@@ -9,8 +9,8 @@ describe('l9-memory db platform-admin', () => {
   let env: Record<string, string> = {};
   beforeAll(async () => {
     home = await createProcessHome();
-    const { DATABASE_URL } = home.env;
-    if (DATABASE_URL) env = { DATABASE_OWNER_URL: DATABASE_URL.replace('//l9_gateway:', '//l9_owner:') };
+    const url = home.env.DATABASE_DIRECT_URL ?? home.env.DATABASE_URL;
+    if (url) env = { DATABASE_OWNER_URL: url.replace('//l9_gateway:', '//l9_owner:') };
   });
   afterAll(() => home.close());
 
