@@ -1,73 +1,36 @@
 // A gateway that reads from a streaming replica: what it finds there, what it leaves on the primary, and what happens if the replica is
 // paused or killed.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
 import { eventually } from '../db/tests/support/eventually.ts';
 import { claimsOf } from '../db/tests/support/sessions.ts';
-import { startTestGateway, type TestGateway } from '../gateway/tests/support/gateway.ts';
-import { createTestHome } from '../gateway/tests/support/home.ts';
-import { standIn } from '../gateway/tests/support/stand-in.ts';
-import { type Server, startPrimary, startReplica } from './support/postgres.ts';
-import { openWorkplace, programs, type Workplace } from './support/programs.ts';
+import { runCommand } from '../gateway/tests/support/command.ts';
+import type { TestGateway } from '../gateway/tests/support/gateway.ts';
+import type { Server } from './support/postgres.ts';
+import { type Replicated, startReplicated } from './support/replicas.ts';
 
 const COUNT = 'query ($project: String!) { memories(filter: { projectId: { equalTo: $project } }) { totalCount } }';
 
 describe('a gateway with a replica', () => {
-  let place: Workplace;
-  let primary: Server;
-  let replica: Server;
+  let replicated: Replicated;
   let gateway: TestGateway;
-  let replicaUrl: string;
+  let replica: Server;
+  const counted: Replicated['counted'] = (work) => replicated.counted(work);
 
   beforeAll(async () => {
-    place = openWorkplace(programs()!);
-    primary = await startPrimary(place);
-    const home = await createTestHome(primary.url);
-    replica = await startReplica(place, primary, 'replica');
-    const url = new URL(home.env.DATABASE_URL!);
-    url.port = String(replica.port);
-    replicaUrl = url.href;
-    gateway = await startTestGateway({
-      embedder: standIn,
-      home,
-      env: {
-        DATABASE_REPLICA_URLS: replicaUrl,
-        REPLICA_MAX_LAG_MS: '600000',
-      },
-    });
-    await used(true);
+    replicated = await startReplicated(1);
+    ({ gateway } = replicated);
+    [replica] = replicated.replicas as [Server];
   }, 300_000);
-
-  afterAll(async () => {
-    await gateway?.close();
-    await place?.close();
-  });
-
-  const replicas = () => gateway.instance.database.replicas!;
-  const used = (isUsed: boolean) => eventually(async () => replicas().states()[0]!.isUsed === isUsed);
-  const reads = async (outcome: string) => {
-    const sample = new RegExp(`l9_replica_reads_total\\{[^}]*outcome="${outcome}"[^}]*\\} (\\d+)`);
-    return Number(sample.exec(await gateway.metrics())![1]);
-  };
-  /** By how much the counts of these outcomes grow. */
-  const counted = async (work: () => Promise<unknown>) => {
-    const outcomes = ['answered', 'refused', 'behind', 'failed'];
-    const before = await Promise.all(outcomes.map(reads));
-    await work();
-    const after = await Promise.all(outcomes.map(reads));
-    return Object.fromEntries(outcomes.map((outcome, n) => [outcome, after[n]! - before[n]!]));
-  };
-  const caughtUp = async () => {
-    const [row] = await gateway.asSuperuser('select pg_current_wal_insert_lsn()::text as lsn');
-    await eventually(
-      async () => (await replica.query(`select pg_last_wal_replay_lsn() >= '${row.lsn}' as is`)).rows[0].is,
-    );
-  };
+  afterAll(() => replicated?.close());
 
   it('reads there over MCP and GraphQL, and leaves all records on the primary', async () => {
     const id = await gateway.save('C', 'The walrus serves staging');
     await gateway.call('C', 'assert_fact', { subject: 'walrus', predicate: 'serves', object: 'staging' });
     await gateway.embedded();
-    await caughtUp();
+    await replicated.caughtUp();
     const since = (await gateway.asSuperuser('select clock_timestamp()::text as now'))[0].now;
     const calls: [string, object][] = [
       ['search_memory', { query: 'which walrus is staging', project_id: 'l9' }],
@@ -110,7 +73,7 @@ describe('a gateway with a replica', () => {
   it('shows C nothing of l-private, and no other session may read there without a record', async () => {
     const id = await gateway.save('L', 'A quincunx of trees', { scope: 'l-private', project_id: 'orchard' });
     await gateway.embedded();
-    await caughtUp();
+    await replicated.caughtUp();
     const grown = await counted(async () => {
       const found = await gateway.call('L', 'search_memory', { query: 'quincunx', project_id: 'orchard' });
       expect(found.hits.map((hit: { packet_id: string }) => hit.packet_id)).toContain(id);
@@ -130,7 +93,7 @@ describe('a gateway with a replica', () => {
       expect(hidden!.text.replace(id, '')).toBe(none!.text.replace('01900000-0000-7000-8000-000000000000', ''));
     });
     expect(grown.answered).toBeGreaterThan(0);
-    const client = new pg.Client({ connectionString: replicaUrl });
+    const client = new pg.Client({ connectionString: replicated.urls[0]! });
     await client.connect();
     try {
       for (const record of ['', '[]']) {
@@ -150,14 +113,14 @@ describe('a gateway with a replica', () => {
 
   it('answers nothing that it cannot record on the primary', async () => {
     await gateway.asSuperuser('revoke execute on function audit.store_record from l9_agent');
-    await caughtUp();
+    await replicated.caughtUp();
     try {
       const { isError, text } = await gateway.tool('C', 'search_memory', { query: 'walrus', project_id: 'l9' });
       expect(isError).toBe(true);
       expect(text).not.toContain('staging');
     } finally {
       await gateway.asSuperuser('grant execute on function audit.store_record to l9_agent');
-      await caughtUp();
+      await replicated.caughtUp();
     }
   });
 
@@ -194,8 +157,10 @@ describe('a gateway with a replica', () => {
         // biome-ignore lint/suspicious/noExplicitAny: the answer is looked at in the next lines
         return ((await response.json()) as any).data.memories.totalCount;
       };
-      expect(await ask({ 'X-L9-Lsn': lsn })).toBe(1);
       expect(await ask({})).toBe(0);
+      expect(await ask({ 'X-L9-Lsn': lsn })).toBe(1);
+      // What it has seen it goes on seeing.
+      expect(await ask({})).toBe(1);
       const written = await fetch(`${gateway.instance.url}/graphql`, {
         method: 'POST',
         headers: {
@@ -210,7 +175,7 @@ describe('a gateway with a replica', () => {
       expect(((await written.json()) as any).extensions.lsn).toBe(written.headers.get('X-L9-Lsn'));
       // Beyond the lag that is allowed it is not read at all.
       gateway.config.replicas.maxLagMs = 100;
-      await used(false);
+      await replicated.used(false);
       expect((await (await fetch(`${gateway.instance.url}/ready`)).json()) as object).toMatchObject({
         status: 'degraded',
         replicas: '0 of 1',
@@ -219,11 +184,49 @@ describe('a gateway with a replica', () => {
       await replica.query('select pg_wal_replay_resume()');
       gateway.config.replicas.maxLagMs = 600_000;
     }
-    await used(true);
+    await replicated.used(true);
+  });
+
+  it('exports there, page by page, what was written before the export began', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'l9-export-'));
+    const exported = async (name: string) => {
+      const file = join(folder, name);
+      const { code, err } = await runCommand(['export', file, '--url', gateway.instance.url], {
+        home: gateway.home.home,
+      });
+      expect(code, err).toBe(0);
+      // Jobs go on counting accesses.
+      return readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith('{"memory"'));
+    };
+    const audited = async () =>
+      Number((await gateway.asSuperuser(`select count(*) from public.audit_log where operation = 'EXPORT'`))[0].count);
+    try {
+      await replica.query('select pg_wal_replay_pause()');
+      let whole: string[];
+      try {
+        await gateway.save('C', 'The manatee serves the archive');
+        whole = await exported('from-primary.jsonl');
+      } finally {
+        await replica.query('select pg_wal_replay_resume()');
+      }
+      expect(whole.join()).toContain('The manatee serves the archive');
+      await gateway.embedded();
+      await replicated.caughtUp();
+      const before = await audited();
+      const grown = await counted(async () => expect(await exported('from-replica.jsonl')).toStrictEqual(whole));
+      expect(grown.answered).toBeGreaterThan(5);
+      // The first request asks the primary, to which moment the export goes.
+      expect(await audited()).toBe(before + 1 + grown.answered + grown.behind);
+      expect(grown).toMatchObject({ refused: 0, failed: 0 });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   it('loses no answer when the replica is killed, and reads there again when it is back', async () => {
-    await caughtUp();
+    await replicated.caughtUp();
     let isOver = false;
     const search = async () => {
       while (!isOver) {
@@ -237,12 +240,12 @@ describe('a gateway with a replica', () => {
     };
     const searching = Promise.all([search(), search()]);
     await replica.kill();
-    await used(false);
+    await replicated.used(false);
     isOver = true;
     await searching;
     await gateway.call('L', 'search_memory', { query: 'walrus', project_id: 'l9', mode: 'lexical' });
     await replica.start();
-    await used(true);
+    await replicated.used(true);
     await eventually(async () => {
       const grown = await counted(() =>
         gateway.call('L', 'search_memory', { query: 'walrus', project_id: 'l9', mode: 'lexical' }),

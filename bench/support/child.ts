@@ -9,6 +9,10 @@ export interface ServerProcess {
   startSeconds: number;
   /** Resident memory at present, in MB. */
   memory(): number;
+  /** Processor time until now, in seconds. */
+  processorTime(): number;
+  /** Asks the process for figures of its own. */
+  ask<Answer>(): Promise<Answer>;
   close(): Promise<void>;
 }
 
@@ -31,6 +35,12 @@ export async function startServerProcess(module: string, env: Record<string, str
     url,
     startSeconds: (performance.now() - started) / 1_000,
     memory: () => residentMegabytes(child.pid!),
+    processorTime: () => processorSeconds(child.pid!),
+    async ask<Answer>() {
+      const answer = once(child, 'message');
+      child.send('figures');
+      return (await answer)[0] as Answer;
+    },
     async close() {
       child.kill('SIGTERM');
       await exited;
@@ -40,16 +50,27 @@ export async function startServerProcess(module: string, env: Record<string, str
 
 export const childrenOf = (pid: number): number[] =>
   readdirSync('/proc')
-    .filter((entry) => /^\d+$/.test(entry) && parentOf(entry) === pid)
+    .filter((entry) => /^\d+$/.test(entry) && Number(statOf(entry)?.[1]) === pid)
     .map(Number);
 
-function parentOf(entry: string): number | null {
+/** What /proc says of a process from its state on; null if it has ended. */
+function statOf(pid: string | number): string[] | null {
   try {
     // The name of a process, in brackets, may hold blanks.
-    return Number(readFileSync(`/proc/${entry}/stat`, 'utf8').split(') ').at(-1)!.split(' ')[1]);
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
   } catch {
     return null;
   }
+}
+
+const TICKS_PER_SECOND = 100;
+const USER_TIME = 11;
+
+/** Of a process, its children, and those that have ended and were waited for, in seconds. */
+export function processorSeconds(pid: number): number {
+  const ticks = (of: number, count: number) =>
+    (statOf(of)?.slice(USER_TIME, USER_TIME + count) ?? []).reduce((sum, value) => sum + Number(value), 0);
+  return (ticks(pid, 4) + childrenOf(pid).reduce((sum, child) => sum + ticks(child, 2), 0)) / TICKS_PER_SECOND;
 }
 
 /** 0 for a process that has just ended. */

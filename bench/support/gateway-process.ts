@@ -30,5 +30,15 @@ const embedder: Embedder = {
 const config = loadConfig({ ...process.env, PORT: '0' });
 // Log lines are formatted and discarded, which costs as much as in production.
 const gateway = await startGateway(config, createLogger(config.logLevel), { embedder });
+// How long the records of reads on replicas took on the primary, in milliseconds.
+const records: number[] = [];
+const events = gateway.database.replicas?.events;
+const { onRecorded } = events ?? {};
+if (events)
+  events.onRecorded = (milliseconds) => {
+    records.push(milliseconds);
+    onRecorded?.(milliseconds);
+  };
+process.on('message', () => process.send!(records.splice(0)));
 process.on('SIGTERM', () => void gateway.close().then(() => process.exit(0)));
 process.send!({ url: gateway.url });

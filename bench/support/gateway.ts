@@ -21,7 +21,8 @@ export async function tokenOf(database: BenchDatabase, tenantId: string): Promis
   return signToken(config, loadCredentials(config), { caller: 'C', tenantId, expires: '12h' });
 }
 
-export async function startBenchGateway(database: BenchDatabase): Promise<Gateway> {
+/** `more`: of the environment of the gateway. */
+export async function startBenchGateway(database: BenchDatabase, more: Record<string, string> = {}): Promise<Gateway> {
   const { rows } = await database.superuser.query('select distinct on (query) query, vector::text from bench.queries');
   const file = join(database.home.home, 'queries.json');
   // The padding is removed, because the gateway adds it.
@@ -29,6 +30,7 @@ export async function startBenchGateway(database: BenchDatabase): Promise<Gatewa
   writeFileSync(file, JSON.stringify(known));
   const server = await startServerProcess(join(import.meta.dirname, 'gateway-process.ts'), {
     ...environmentOf(database),
+    ...more,
     BENCH_QUERIES: file,
   });
   const client = httpClient(server.url);

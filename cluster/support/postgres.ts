@@ -1,12 +1,17 @@
 // PostgreSQL servers of a test's own: a primary, and replicas that stream from it.
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import pg from 'pg';
 import { eventually } from '../../db/tests/support/eventually.ts';
 import { freePort, type Workplace } from './programs.ts';
 
 export interface Server {
   port: number;
+  /** The process whose children serve its connections. */
+  pid(): number;
+  /** Its data, as this process sees it. */
+  folder: string;
   /** The URL of a superuser. */
   url: string;
   /** Ends it as a machine does that loses its power. */
@@ -21,7 +26,7 @@ async function succeeds(child: ChildProcess): Promise<void> {
   if (code !== 0) throw new Error(`a program ended with ${code}`);
 }
 
-async function startServer(place: Workplace, name: string): Promise<Server> {
+async function startServer(place: Workplace, name: string, more: Record<string, string>): Promise<Server> {
   const port = await freePort();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   let child: ChildProcess;
@@ -32,10 +37,14 @@ async function startServer(place: Workplace, name: string): Promise<Server> {
     shared_preload_libraries: 'pg_textsearch',
     fsync: 'off',
     shared_buffers: '64MB',
+    ...more,
   };
   const server: Server = {
     port,
+    folder: join(place.folder, name),
     url,
+    // The script replaces itself by the program.
+    pid: () => child.pid!,
     async start() {
       const options = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
       child = place.run(name, 'postgres', '-D', place.inside(name), ...options);
@@ -67,15 +76,21 @@ async function startServer(place: Workplace, name: string): Promise<Server> {
   return server;
 }
 
-export async function startPrimary(place: Workplace): Promise<Server> {
+/** `settings`: of PostgreSQL, beside those of a test. */
+export async function startPrimary(place: Workplace, settings: Record<string, string> = {}): Promise<Server> {
   const options = ['-A', 'trust', '-U', 'postgres', '--locale-provider=builtin', '--locale=C.UTF-8', '--no-sync'];
   await succeeds(place.run('initdb', 'initdb', '-D', place.inside('primary'), ...options));
-  return startServer(place, 'primary');
+  return startServer(place, 'primary', settings);
 }
 
-export async function startReplica(place: Workplace, primary: Server, name: string): Promise<Server> {
+export async function startReplica(
+  place: Workplace,
+  primary: Server,
+  name: string,
+  settings: Record<string, string> = {},
+): Promise<Server> {
   const from = ['-h', '127.0.0.1', '-p', String(primary.port), '-U', 'postgres'];
   const options = ['-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
   await succeeds(place.run('basebackup', 'pg_basebackup', '-D', place.inside(name), ...from, ...options));
-  return startServer(place, name);
+  return startServer(place, name, settings);
 }

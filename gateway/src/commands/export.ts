@@ -47,7 +47,8 @@ interface Page {
 export async function exportFile(env: NodeJS.ProcessEnv, file: string, options: ExportOptions): Promise<number> {
   return told(async () => {
     if (options.withKeys) process.stderr.write(`${KEYS_WARNING}\n`);
-    const client = await connect(env, options);
+    // A page holds what those before it refer to.
+    const client = await connect(env, { ...options, isConsistent: true });
     const written =
       file === '-' ? await write(client, process.stdout, options) : await writeFile(client, file, options);
     process.stderr.write(`${written.lines} lines\n`);

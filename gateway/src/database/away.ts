@@ -24,19 +24,20 @@ const TEXTS =
 
 const away = () => new KnownError('L9BSY', 'the database is away or restarting', null, 'Try again in a second.');
 
+/** Whether the error says that nobody answers there now. Where every address of a host refuses, it has the code of one of them. */
+export function isAway(error: unknown): boolean {
+  const code = sqlstateOf(error) ?? '';
+  return SYSTEM_ERRORS.has(code) || SQLSTATES.test(code) || (!code && TEXTS.test((error as Error).message));
+}
+
 /** L9BSY if the error says that the database is away or that the connection broke, L9DSK if its disk is full, else the error. */
 export function asOutage(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof KnownError) return error;
   const code = sqlstateOf(error) ?? '';
   if (code === SQLSTATE.diskFull) return diskFull();
-  const isAway =
-    error instanceof EngineEnded ||
-    // A fatal error ends its connection. A pooler also passes on with it why it gets no connection to the server.
-    (error instanceof pg.DatabaseError && error.severity === 'FATAL') ||
-    SYSTEM_ERRORS.has(code) ||
-    SQLSTATES.test(code) ||
-    (!code && TEXTS.test(error.message));
-  return isAway ? away() : error;
+  // A fatal error ends its connection. A pooler also passes on with it why it gets no connection to the server.
+  const isFatal = error instanceof pg.DatabaseError && error.severity === 'FATAL';
+  return isFatal || error instanceof EngineEnded || isAway(error) ? away() : error;
 }
 
 /**

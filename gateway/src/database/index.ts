@@ -14,13 +14,14 @@ export { inOneTrip, inTransaction, isPipelined, retryDeadlocks, type Settings, s
 
 /**
  * Runs one query that writes nothing but the record of it, in one round trip: on a replica where there is one, with its record on the
- * primary.
+ * primary. `what` tells this query from others: its text, or the name of the operation.
  */
 export const readInOneTrip = <T>(
   { pool, replicas }: Pick<Database, 'pool' | 'replicas'>,
+  what: string,
   settings: Settings,
   work: (client: pg.ClientBase) => Promise<T>,
-): Promise<T> => (replicas ? replicas.read(settings, work) : inOneTrip(pool, settings, 'read', work));
+): Promise<T> => (replicas ? replicas.read(what, settings, work) : inOneTrip(pool, settings, 'read', work));
 
 /** Opens and migrates the configured engine, or rejects with what is missing. `onPrepare` is called on a first start. */
 export async function openDatabase(config: Config, logger: Logger, onPrepare?: () => void): Promise<Database> {

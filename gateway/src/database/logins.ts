@@ -2,6 +2,7 @@
 import type pg from 'pg';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
+import { isAway } from './away.ts';
 import { withConnection } from './connection.ts';
 
 interface Login {
@@ -33,6 +34,11 @@ function problemOfGateway({ login, isSuperuser, bypassesPolicies, isOwner, isGat
     return `logs in as ${login}, which may not take the roles of callers: give the URL of l9_gateway; ${PRINTED}`;
   return null;
 }
+
+/** The reads of another login could not be recorded: `audit.hand_over` names this one. */
+const problemOfReplica = (login: Login): string | null =>
+  problemOfGateway(login) ??
+  (login.login === 'l9_gateway' ? null : `logs in as ${login.login}: give the URL of l9_gateway on the replica`);
 
 function problemOfOwner({ login, isSuperuser, createsAsOwner }: Login): string | null {
   if (isSuperuser || !createsAsOwner)
@@ -69,12 +75,16 @@ async function loginOf(variable: string, url: string): Promise<Login> {
   }
 }
 
-/** Throws what is wrong with DATABASE_URL, DATABASE_DIRECT_URL and DATABASE_OWNER_URL, as one line that names the variable and the remedy. */
+/**
+ * Throws what is wrong with DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_OWNER_URL and DATABASE_REPLICA_URLS, as one line that names the
+ * variable and the remedy.
+ */
 export async function requireLogins({
   databaseUrl,
   databaseDirectUrl,
   isPooled,
   databaseOwnerUrl,
+  replicas,
 }: Config): Promise<void> {
   for (const [variable, url, problemOf] of [
     ['DATABASE_URL', databaseUrl, problemOfGateway],
@@ -84,4 +94,16 @@ export async function requireLogins({
     const problem = url ? problemOf(await loginOf(variable, url)) : null;
     if (problem) throw new Error(`${variable}: ${problem}`);
   }
+  await Promise.all(replicas.urls.map(requireLoginOfReplica));
+}
+
+/** A replica that is away is no reason not to start: the gateway reads there once it is back. */
+async function requireLoginOfReplica(url: string): Promise<void> {
+  const variable = `DATABASE_REPLICA_URLS, ${new URL(url).host}`;
+  const login = await loginOf(variable, url).catch((error: Error) => {
+    if (isAway(error.cause)) return null;
+    throw error;
+  });
+  const problem = login && problemOfReplica(login);
+  if (problem) throw new Error(`${variable}: ${problem}`);
 }

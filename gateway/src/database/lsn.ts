@@ -1,6 +1,9 @@
 // Positions in PostgreSQL's write-ahead log, such as 0/3000148.
 const FORM = /^([0-9A-F]{1,8})\/([0-9A-F]{1,8})$/i;
 
+/** Beyond all that is ever written: where a client asks for it, only the primary is read. */
+export const END_OF_LOG = 'FFFFFFFF/FFFFFFFF';
+
 /** The position as a number of bytes; null if the text is none. */
 export function parseLsn(text: string): bigint | null {
   const [, high, low] = FORM.exec(text) ?? [];

@@ -6,10 +6,12 @@ import { sqlstateOf } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import { type FairPool, fairQueueOf, withFairQueue } from './fair-pool.ts';
 import { lsnOf } from './lsn.ts';
+import { READ_INDEXES } from './read-indexes.ts';
 
 const CONNECT_WITHIN_MS = 2_000;
 const PROBE_WITHIN_MS = 2_000;
-const CANARY_EVERY_MS = 10_000;
+const READ_INDEXES_EVERY_MS = 10_000;
+const READ_INDEXES_WITHIN_MS = 5_000;
 const IDLE_TIMEOUT_MS = 30_000;
 const ASK_EVERY_MS = 5;
 /** How long a replica that failed is not read from. */
@@ -37,7 +39,7 @@ export interface Replica {
   /** Bytes of the log that it has replayed, as of the last probe. */
   replayed(): bigint;
   isHealthy(): boolean;
-  /** Asks how far it is, and now and then whether all its indexes of words can be read. It does not fail. */
+  /** Asks how far it is, and begins now and then to look whether all its indexes can be read. It does not fail. */
   probe(primary: Origin): Promise<void>;
   /** Whether it has replayed this position, or does so within so many milliseconds. */
   waitFor(lsn: bigint, withinMs: number): Promise<boolean>;
@@ -68,7 +70,8 @@ export function openReplica(url: string, config: Config, logger: Logger): Replic
     pipeline: true,
   } as pg.PoolConfig);
   const prober = open({
-    max: 1,
+    // One for its position, and one that reads the indexes.
+    max: 2,
     application_name: 'l9-memory watch',
     options: '-c jit=off -c role=l9_worker',
     query_timeout: PROBE_WITHIN_MS,
@@ -77,7 +80,9 @@ export function openReplica(url: string, config: Config, logger: Logger): Replic
   let replayed = 0n;
   let isWell = false;
   let aloneUntil = 0;
-  let canaryAt = 0;
+  /** Whether all indexes could be read the last time. */
+  let isReadable = false;
+  let readIndexesAt = 0;
 
   const failed = (error: unknown) => {
     const now = Date.now();
@@ -87,6 +92,8 @@ export function openReplica(url: string, config: Config, logger: Logger): Replic
         'a replica failed: it is left alone for a while, and the primary answers',
       );
     aloneUntil = now + LEFT_ALONE_MS;
+    isReadable = false;
+    readIndexesAt = 0;
   };
 
   async function ask(): Promise<Probe> {
@@ -103,16 +110,23 @@ export function openReplica(url: string, config: Config, logger: Logger): Replic
       if (!replays) throw new Error('it is no replica');
       if (system !== primary.system || database !== primary.name)
         throw new Error('it is a replica of another database');
-      if (Date.now() - canaryAt > CANARY_EVERY_MS) {
-        await prober.query('select ranking.read_word_indexes()');
-        canaryAt = Date.now();
-      }
       isWell = true;
+      if (Date.now() >= readIndexesAt) void readIndexes();
     } catch (error) {
       isWell = false;
-      canaryAt = 0;
       failed(error);
     }
+  }
+
+  async function readIndexes(): Promise<void> {
+    readIndexesAt = Number.POSITIVE_INFINITY;
+    try {
+      await prober.query({ text: READ_INDEXES, query_timeout: READ_INDEXES_WITHIN_MS } as pg.QueryConfig);
+      isReadable = true;
+    } catch (error) {
+      failed(error);
+    }
+    readIndexesAt = Date.now() + READ_INDEXES_EVERY_MS;
   }
 
   async function waitFor(lsn: bigint, withinMs: number): Promise<boolean> {
@@ -134,7 +148,7 @@ export function openReplica(url: string, config: Config, logger: Logger): Replic
     pool: withFairQueue(callers, queue, 'gateway', { worked() {}, failed: (error) => error as Error }),
     load: () => callers.totalCount - callers.idleCount + queue.waiting(),
     replayed: () => replayed,
-    isHealthy: () => isWell && Date.now() >= aloneUntil,
+    isHealthy: () => isWell && isReadable && Date.now() >= aloneUntil,
     probe,
     waitFor,
     failed,

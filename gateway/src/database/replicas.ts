@@ -7,7 +7,7 @@ import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { currentRequest } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
 import type { FairPool } from './fair-pool.ts';
-import { lsnOf, parseLsn } from './lsn.ts';
+import { END_OF_LOG, lsnOf, parseLsn } from './lsn.ts';
 import { ORIGIN, type Origin, openReplica, type Replica } from './replica.ts';
 import {
   clientIn,
@@ -26,6 +26,9 @@ const WAIT_MS = 100;
 const READ_WITHIN_MS = 10_000;
 const REMEMBERED_WRITERS = 10_000;
 const REMEMBERED_POSITIONS = 1_000;
+const REMEMBERED_STATEMENTS = 500;
+/** A function that writes for some arguments only is tried on a replica again after so long. */
+const REMEMBER_THAT_IT_WRITES_MS = 600_000;
 /** Operators read on the primary, because the server's log has their reads, too. */
 const ROLES = ['l9_agent', 'l9_admin'];
 // Connections, internal errors (such as `invalid segment header` of an index of words) and damaged files.
@@ -41,6 +44,8 @@ export interface ReplicaState {
   name: string;
   isUsed: boolean;
   lagMs: number;
+  /** How many reads it has now. */
+  reads: number;
 }
 
 export interface ReplicaEvents {
@@ -50,8 +55,8 @@ export interface ReplicaEvents {
 }
 
 export interface Replicas {
-  /** Runs one query on a replica, or on the primary if no replica is up to it. */
-  read<T>(settings: Settings, work: (client: pg.ClientBase) => Promise<T>): Promise<T>;
+  /** Runs one query on a replica, or on the primary if no replica is up to it. `what`: the statement, or the name of the operation. */
+  read<T>(what: string, settings: Settings, work: (client: pg.ClientBase) => Promise<T>): Promise<T>;
   /** What the primary has written up to now must be on a replica before anybody reads there. */
   requirePresent(): Promise<void>;
   states(): ReplicaState[];
@@ -76,6 +81,8 @@ export async function openReplicas(
       if (reason === 'evict' && lsn > floor) floor = lsn;
     },
   });
+  /** What a replica refused because it writes. */
+  const writing = new LRUCache<string, true>({ max: REMEMBERED_STATEMENTS, ttl: REMEMBER_THAT_IT_WRITES_MS });
   /** What every read waits for. */
   let floor = 0n;
   let requiring = 0;
@@ -117,9 +124,10 @@ export async function openReplicas(
     return [own, asked].reduce((most, lsn) => (lsn > most ? lsn : most), floor);
   };
 
-  async function choose(settings: Settings): Promise<Replica | null> {
-    if (requiring > 0 || !ROLES.includes(settings.role ?? '')) return null;
+  async function choose(what: string, settings: Settings): Promise<Replica | null> {
+    if (requiring > 0 || !ROLES.includes(settings.role ?? '') || writing.has(what)) return null;
     const lsn = neededBy(settings);
+    if (lsn === lsnOf(END_OF_LOG)) return null;
     const used = replicas.filter(isUsed);
     const upToIt = used.filter((replica) => replica.replayed() >= lsn);
     const [best] = (upToIt.length > 0 ? upToIt : used)
@@ -164,9 +172,11 @@ export async function openReplicas(
 
   return {
     events,
-    async read<T>(settings: Settings, work: (client: pg.ClientBase) => Promise<T>) {
-      const onPrimary = () => inOneTrip(pool, settings, 'read', work);
-      const replica = await choose(settings);
+    async read<T>(what: string, settings: Settings, work: (client: pg.ClientBase) => Promise<T>) {
+      // A client that says how far it has to see is told how far it has seen.
+      const intent = currentRequest()?.readsAfter ? 'write' : 'read';
+      const onPrimary = () => inOneTrip(pool, settings, intent, work);
+      const replica = await choose(what, settings);
       if (!replica) return onPrimary();
       let found: ReadOnReplica<T>;
       try {
@@ -175,6 +185,7 @@ export async function openReplicas(
         // Also where the read was refused: a replica may not know yet what the caller may do, or what it asks for.
         const outcome = outcomeOf(error);
         if (outcome === 'failed') replica.failed(error);
+        if (error instanceof NotForReplica) writing.set(what, true);
         events.onRead?.(replica.name, outcome);
         return onPrimary();
       }
@@ -187,7 +198,13 @@ export async function openReplicas(
       return found.answer;
     },
     requirePresent,
-    states: () => replicas.map((replica) => ({ name: replica.name, isUsed: isUsed(replica), lagMs: lagOf(replica) })),
+    states: () =>
+      replicas.map((replica) => ({
+        name: replica.name,
+        isUsed: isUsed(replica),
+        lagMs: lagOf(replica),
+        reads: replica.load(),
+      })),
     async close() {
       isClosed = true;
       await watching;

@@ -84,7 +84,7 @@ export function createWithPgClient(database: Pick<Database, 'pool' | 'replicas'>
         const narrow = pgSettings ? asked : { ...asked, text: narrowIntrospection(asked.text) };
         const work = (client: pg.ClientBase) => watched(client, query<Row>(client, narrow));
         const trip = () =>
-          isMutation ? inOneTrip(pool, settings, 'write', work) : readInOneTrip(database, settings, work);
+          isMutation ? inOneTrip(pool, settings, 'write', work) : readInOneTrip(database, asked.text, settings, work);
         return known(await retryDeadlocks(trip));
       },
       async withTransaction(work) {

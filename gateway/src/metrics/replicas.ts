@@ -41,4 +41,5 @@ export function addReplicaMetrics(replicas: Replicas, registers: Registry[]): vo
     'How long ago the primary wrote what a replica has yet to replay, as this process measures it.',
     ({ lagMs }) => lagMs / 1_000,
   );
+  gauge('l9_replica_reads_running', 'How many reads this process makes on a replica now.', ({ reads }) => reads);
 }

@@ -26,7 +26,7 @@ export function embeddingPolicy(models: Models, database: Database, ownSaves: Ow
     const key = JSON.stringify([reader, projectId, text]);
     const known = words.get(key);
     if (known) return known;
-    const asked = readInOneTrip(database, toSettings(identity, toolName), async (client) => {
+    const asked = readInOneTrip(database, 'words for vector', toSettings(identity, toolName), async (client) => {
       const { rows } = await client.query<{ words: string }>('select search.words_for_vector($1, $2) as words', [
         text,
         projectId,

@@ -96,7 +96,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings, timed) });
     const trip = <T>(work: (client: pg.ClientBase) => Promise<T>) =>
       operation.isReadOnly
-        ? readInOneTrip(database, settings, work)
+        ? readInOneTrip(database, operation.name, settings, work)
         : inOneTrip(database.pool, settings, 'write', work);
     let retries: readonly Retry[] = RETRIES;
     for (let retry: Retry | null = null; ; ) {

@@ -64,13 +64,12 @@ describeOnServer('the server engine', () => {
     const owner = DATABASE_URL!.replace('//l9_gateway:', '//l9_owner:');
     const login = `l9_test_login_${process.pid}`;
     await root.query(`create role ${login} login password 'hush-hush'`);
+    const other = as((url) => Object.assign(url, { username: login, password: 'hush-hush' }));
+    const { host } = new URL(DATABASE_URL!);
     const refusals: [Record<string, string>, RegExp][] = [
       [{ DATABASE_URL: home.superuserUrl! }, /^DATABASE_URL: logs in as \w+, a superuser, .*the URL of l9_gateway/],
       [{ DATABASE_URL: owner }, /^DATABASE_URL: logs in as l9_owner, which owns the tables.*in DATABASE_OWNER_URL/],
-      [
-        { DATABASE_URL: as((url) => Object.assign(url, { username: login, password: 'hush-hush' })) },
-        /^DATABASE_URL: /,
-      ],
+      [{ DATABASE_URL: other }, /^DATABASE_URL: /],
       [{ DATABASE_OWNER_URL: home.superuserUrl! }, /^DATABASE_OWNER_URL: logs in as \w+, a superuser, .*l9_owner/],
       [{ DATABASE_OWNER_URL: DATABASE_URL! }, /^DATABASE_OWNER_URL: logs in as l9_gateway, .*the URL of l9_owner/],
       [
@@ -80,6 +79,16 @@ describeOnServer('the server engine', () => {
       [{ DATABASE_URL: as((url) => Object.assign(url, { username: 'l9_nobody' })) }, /^DATABASE_URL: .*l9_nobody/],
       [{ DATABASE_URL: as((url) => Object.assign(url, { port: '1' })) }, /^DATABASE_URL: .*ECONNREFUSED.*port/],
       [{ DATABASE_URL: as((url) => Object.assign(url, { hostname: 'none.invalid' })) }, /^DATABASE_URL: .*host/],
+      [
+        { DATABASE_REPLICA_URLS: `${DATABASE_URL}, ${home.superuserUrl}` },
+        new RegExp(`^DATABASE_REPLICA_URLS, ${host}: logs in as \\w+, a superuser, .*the URL of l9_gateway`),
+      ],
+      [{ DATABASE_REPLICA_URLS: owner }, /^DATABASE_REPLICA_URLS, .*: logs in as l9_owner, which owns the tables/],
+      [{ DATABASE_REPLICA_URLS: other }, /^DATABASE_REPLICA_URLS, .*: permission denied for database/],
+      [
+        { DATABASE_REPLICA_URLS: as((url) => Object.assign(url, { pathname: '/l9_none' })) },
+        /^DATABASE_REPLICA_URLS, .*l9_none/,
+      ],
     ];
     try {
       for (const [env, said] of refusals) {
@@ -88,8 +97,16 @@ describeOnServer('the server engine', () => {
         expect(refusal).not.toMatch(/hush/);
       }
       await requireLogins(loadConfig({ ...home.env, DATABASE_OWNER_URL: owner }));
+      const { pathname } = new URL(DATABASE_URL!);
+      await root.query(`grant l9_worker to ${login}; grant connect on database ${pathname.slice(1)} to ${login}`);
+      await expect(requireLogins(loadConfig({ ...home.env, DATABASE_REPLICA_URLS: other }))).rejects.toThrow(
+        /^DATABASE_REPLICA_URLS, .*: logs in as l9_test_login_\d+: give the URL of l9_gateway on the replica$/,
+      );
+      // A replica may be away at the start.
+      const away = [{ port: '1' }, { hostname: 'none.invalid' }].map((part) => as((url) => Object.assign(url, part)));
+      await requireLogins(loadConfig({ ...home.env, DATABASE_REPLICA_URLS: [DATABASE_URL, ...away].join(' ') }));
     } finally {
-      await root.query(`drop role ${login}`);
+      await root.query(`drop owned by ${login}; drop role ${login}`);
     }
   });
 

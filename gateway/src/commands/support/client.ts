@@ -4,6 +4,7 @@ import { signToken } from '../../auth/jwt.ts';
 import { errorKinds } from '../../base/errors.ts';
 import { typed } from '../../base/paths.ts';
 import { type Config, ConfigError, loadConfig } from '../../config/config.ts';
+import { END_OF_LOG } from '../../database/lsn.ts';
 import { loadCredentials } from '../../home/credentials.ts';
 import { findServer, ServerUnavailable } from '../../home/find-server.ts';
 import { reasonOfRefusal, UnreadableFile } from '../../input/files.ts';
@@ -12,6 +13,7 @@ const TIMEOUT_MS = 60_000;
 const TOKEN_LASTS_MS = 10 * 60_000;
 const RETRY_AFTER_MS = [200, 500, 1_000, 2_000, 4_000];
 const MAX_WAIT_MS = 60_000;
+const LSN = 'X-L9-Lsn';
 // Status codes of a server or proxy that is starting, busy or being replaced.
 const WORTH_RETRYING = new Set([429, 502, 503, 504]);
 
@@ -19,6 +21,8 @@ export interface ClientOptions {
   url?: string | undefined;
   caller?: string | undefined;
   token?: string | undefined;
+  /** Every answer shows at least what the one before it did, and the first one all that is committed, whichever replica is read. */
+  isConsistent?: boolean;
 }
 
 export interface Client {
@@ -80,7 +84,7 @@ export async function connect(env: NodeJS.ProcessEnv, options: ClientOptions): P
     const response = await fetch(`${url}/ready`, monitor ? { headers: { authorization: `Bearer ${monitor}` } } : {});
     return response.json();
   };
-  const send = sender(url, token);
+  const send = sender(url, token, options.isConsistent ? END_OF_LOG : null);
   const client: Client = {
     url,
     request: async (query, variables = {}) => dataOf(await send('/graphql', { query, variables }), url),
@@ -118,16 +122,22 @@ function dataOf<Data>({ data }: Answer, url: string): Data {
 const notOurs = (url: string, path: string, status: number) =>
   `${url}${path} does not answer as l9-memory (HTTP ${status})`;
 
-function sender(url: string, token: () => Promise<string>): Client['post'] {
+/** `position`: of the log of the primary, where replicas are read; answers are of then or later. */
+function sender(url: string, token: () => Promise<string>, position: string | null): Client['post'] {
   async function attempt(
     path: string,
     body: string,
   ): Promise<{ status: number; answer: Answer | null; waitMs: number } | null> {
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${await token()}` };
+    const headers = {
+      'content-type': 'application/json',
+      authorization: `Bearer ${await token()}`,
+      ...(position ? { [LSN]: position } : {}),
+    };
     try {
       const signal = AbortSignal.timeout(TIMEOUT_MS);
       const response = await fetch(`${url}${path}`, { method: 'POST', headers, body, signal });
       const text = await response.text();
+      if (position) position = response.headers.get(LSN) ?? position;
       const waitMs = 1_000 * (Number(response.headers.get('retry-after')) || 0);
       return { status: response.status, answer: parseAnswer(text), waitMs };
     } catch {
