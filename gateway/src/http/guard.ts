@@ -55,7 +55,8 @@ function parse(origin: string): { name: string; authority: string; protocol: str
 
 export function mountGuard(app: Express, { host, allowedHosts }: GuardOptions): void {
   const isAnyName = allowedHosts === null && !isLoopback(host);
-  const isListed = (name: string) => allowedHosts?.includes(name) === true;
+  const isListed = (name: string) =>
+    allowedHosts?.some((listed) => listed === name || listed === name.replace(/^[^.]+/, '*')) === true;
 
   app.use(PATHS, (request: Request, response: Response, next: NextFunction) => {
     const { headers } = request;

@@ -1,8 +1,6 @@
 // The examples of docs/how-to/run-behind-a-proxy.md, run by nginx and Caddy themselves. What Cloudflare's tunnel sends is sent here.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request as plainRequest } from 'node:http';
-import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -10,20 +8,12 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { load } from 'js-yaml';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { useTestGateway } from '../support/gateway.ts';
+import { nginxAround, proxyPrograms, type Sent, send } from '../support/proxies.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const project = join(import.meta.dirname, '..', '..', '..');
 const page = readFileSync(join(project, 'docs', 'how-to', 'run-behind-a-proxy.md'), 'utf8');
 const example = (language: string) => new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)![1]!;
-
-/** The folder of both programs, if `.ci/proxies install` has been run. */
-function programs(): string | null {
-  try {
-    return execFileSync('bash', [join(project, '.ci', 'proxies'), 'path'], { encoding: 'utf8' }).trim();
-  } catch {
-    return null;
-  }
-}
 
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
@@ -34,35 +24,10 @@ function freePort(): Promise<number> {
   });
 }
 
-interface Sent {
-  method?: string;
-  headers?: Record<string, string>;
-  body?: string;
-  /** The address of the client. */
-  from?: string;
-}
-
 // Clients on the same machine have other addresses than the proxy.
 const CLIENTS = { Caddy: '127.0.0.2', nginx: '127.0.0.3' } as const;
 
-function send(url: string, ca: Buffer, { method = 'POST', headers = {}, body, from }: Sent): Promise<Response> {
-  return new Promise((resolve, reject) => {
-    const open = url.startsWith('https:') ? request : plainRequest;
-    const sent = open(url, { method, headers, ca, localAddress: from, agent: false }, (answer) => {
-      const parts: Buffer[] = [];
-      answer.on('data', (part) => parts.push(part));
-      answer.on('end', () => {
-        const empty = answer.statusCode === 202 || answer.statusCode === 204;
-        const heads = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as [string, string]);
-        resolve(new Response(empty ? null : Buffer.concat(parts), { status: answer.statusCode!, headers: heads }));
-      });
-    });
-    sent.on('error', reject);
-    sent.end(body);
-  });
-}
-
-const found = programs();
+const found = proxyPrograms();
 // Debian's packages of nginx and Caddy: `.ci/proxies install` unpacks them, which CI does.
 (found ? describe : describe.skip)('a proxy in front of the gateway', () => {
   const gateway = useTestGateway({
@@ -124,13 +89,7 @@ const found = programs();
       .replace('memory.example.org;', 'localhost;')
       .replaceAll('/etc/ssl/memory.example.org/', `${join(folder, 'nginx')}/`)
       .replace('127.0.0.1:9001', upstream());
-    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-    const user = process.getuid?.() === 0 ? 'user root;\n' : '';
-    const paths = temporary.map((name) => `  ${name}_temp_path ${join(folder, name)};\n`).join('');
-    writeFileSync(
-      join(folder, 'nginx.conf'),
-      `${user}daemon off;\npid ${join(folder, 'nginx.pid')};\nerror_log ${join(folder, 'error.log')};\nevents {}\nhttp {\n  access_log off;\n${paths}${server}}\n`,
-    );
+    writeFileSync(join(folder, 'nginx.conf'), nginxAround(folder, server));
     run('nginx', ['-c', join(folder, 'nginx.conf'), '-p', folder, '-e', join(folder, 'error.log')]);
     urls.nginx = `https://localhost:${nginx}`;
 

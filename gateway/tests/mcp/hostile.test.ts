@@ -263,7 +263,7 @@ describe('a request of a browser page', () => {
   it('is accepted if ALLOWED_HOSTS names its host, as behind a proxy', async () => {
     const open = await startTestGateway({
       embedder: cheapEmbedder,
-      env: { ALLOWED_HOSTS: 'memory.example.com, Console.example.com' },
+      env: { ALLOWED_HOSTS: 'memory.example.com, Console.example.com, *.memory.example' },
     });
     try {
       await everyApi(open, { host: 'memory.example.com' }, 200);
@@ -272,6 +272,9 @@ describe('a request of a browser page', () => {
       await everyApi(open, { host: 'memory.example.com', origin: 'https://console.example.com' }, 200);
       await everyApi(open, { host: 'memory.example.com', origin: 'https://evil.example' }, 403);
       await everyApi(open, { host: 'evil.example' }, 403);
+      await everyApi(open, { host: 'acme.memory.example', origin: 'https://acme.memory.example' }, 200);
+      for (const host of ['memory.example', 'a.acme.memory.example', 'evil-memory.example', '*.example'])
+        await everyApi(open, { host }, 403);
     } finally {
       await open.close();
     }
