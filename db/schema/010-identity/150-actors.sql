@@ -70,7 +70,7 @@ call identity.describe('public.actors', 'The agents known to the system. The cla
     members cannot be bound, because their claims are trusted.
   default_project: Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a
     default; null: none.
-  is_active: If false, the next request of this actor fails, whatever its token says.
+  is_active: If false, its next request fails, whatever its token says.
   registered_by: Null: an administrator registered the actor. Else the actor is a client that is known only by the name that it
     gives itself: it calls with the key of this caller, and has its rights. With a key, login or rights of its own this is
     null.');

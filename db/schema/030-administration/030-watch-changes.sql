@@ -27,7 +27,8 @@ comment on function administration.tg__audit_identity is 'Audits a written row: 
 
 create trigger _500_audit after insert or update on public.tenants
   for each row execute function administration.tg__audit_identity(
-    'tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute', 'register_unknown_clients');
+    'tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute', 'register_unknown_clients',
+    'route');
 create trigger _500_audit after insert or update on public.orgs
   for each row execute function administration.tg__audit_identity('org_id', 'is_active');
 create trigger _500_audit after insert or update on public.users

@@ -73,7 +73,8 @@ begin
 
   update public.actors a set registered_by = null
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller and a.registered_by is not null;
-  created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
+  created.api_key := coalesce((select 'l9k_' || t.route || '_' from public.tenants t where t.tenant_id = actor.tenant_id), 'l9_')
+    || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
   insert into public.api_keys (
     tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
   values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,

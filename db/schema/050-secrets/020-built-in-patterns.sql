@@ -91,6 +91,11 @@ from (
 ) p
 order by p.place;
 
+-- Any of them, because a placeholder such as `example` may be the route. Names of roles and tables have no capital letters.
+insert into public.secret_patterns (name, finds, keywords, expression, verification, source) values
+  ('l9-memory-key', 'API keys of l9-memory, with and without a route', '{l9_,l9k_}',
+    'l9(?:k_[a-z0-9-]{1,40})?_(?=[a-z0-9_-]*[A-Z])(?=[A-Z0-9_-]*[a-z])[A-Za-z0-9_-]{43}', 'any', 'create_api_key()');
+
 insert into public.secret_patterns (name, finds, keywords, expression, source) values
   ('jwt', 'JSON Web Tokens', '{eyJ}',
     'eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}'

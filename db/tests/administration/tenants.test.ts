@@ -1,3 +1,4 @@
+import { DEFAULT_TENANT } from '../support/sessions.ts';
 import { expectRefusal, UNKNOWN, useAdministration } from './support.ts';
 
 describe('tenants', () => {
@@ -60,6 +61,31 @@ describe('tenants', () => {
     );
     expect(audited.tenant_id).toBe(administration.acme);
     expect(audited.row.writes_per_minute).toBe(50);
+  });
+
+  it('lets only operators give a tenant its route, once, which its new API keys hold', async () => {
+    const set = (route: string | null, tenant = administration.acme) =>
+      asOperator('select (set_tenant_route($1, $2)).route', [tenant, route]);
+    const newKey = async () => {
+      const [{ api_key }] = await asL("select api_key from create_api_key('routed', 'C')", [], inAcme());
+      return api_key as string;
+    };
+    expect(await newKey()).toMatch(/^l9_[\w-]{43}$/);
+    await expectRefusal(asL('select set_tenant_route($1, $2)', [administration.acme, 'x']), '42501', /permission denied/);
+    for (const route of [null, '', 'Acme', 'a_b', 'a.b', '-a', 'a-', 'a\n', 'ä', 'a'.repeat(41)])
+      await expectRefusal(set(route), 'L9VAL', /^route: 1 to 40/);
+    await expectRefusal(set('acme', UNKNOWN), 'L9VAL', /^tenant_id: no such tenant/);
+    expect(await set('acme-2')).toStrictEqual([{ route: 'acme-2' }]);
+    expect(await set('acme-2')).toStrictEqual([{ route: 'acme-2' }]);
+    await expectRefusal(set('other'), 'L9VAL', /^route: the tenant has another/);
+    await expectRefusal(set('acme-2', DEFAULT_TENANT), 'L9VAL', /^route: already used/);
+    expect(await newKey()).toMatch(/^l9k_acme-2_[\w-]{43}$/);
+    expect(await asL('select route from tenants')).toStrictEqual([{ route: null }]);
+    const audited = await db.asSuperuser(
+      `select tenant_id, details -> 'row' ->> 'route' as route from audit_log
+       where table_name = 'tenants' and operation = 'UPDATE' and details -> 'row' ? 'route'`,
+    );
+    expect(audited).toStrictEqual([{ tenant_id: administration.acme, route: 'acme-2' }]);
   });
 
   it('lets an admin with an unlimited token decide whether the texts of searches are kept', async () => {

@@ -43,7 +43,27 @@ describe('find_secrets', () => {
     expect(await patternsIn(`${token} ${token}`)).toHaveLength(2);
   });
 
+  it("finds every API key of the tenant's own memory, whatever its route is", async () => {
+    for (const call of [
+      "register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')",
+      "set_tenant_route(identity.default_tenant_id(), 'example')",
+    ])
+      await db.asOwner(`select ${call}`);
+    const keys = await db.sql('L', "select (create_api_key('k' || n, 'C')).api_key from generate_series(1, 50) as n");
+    const old = keys.map(({ api_key }) => ({ api_key: `l9_${api_key.slice('l9k_example_'.length)}` }));
+    for (const { api_key } of [...keys, ...old]) {
+      for (const text of [`use ${api_key}.`, `"a\\n${api_key}"`, `https://x.example/?k=${api_key}`])
+        expect(await patternsIn(text), text).toContain('l9-memory-key');
+    }
+    const [{ api_key: key }] = keys;
+    await expect(db.sql('C', 'select save_memory($1)', [`the key is ${key}`])).rejects.toMatchObject({ code: 'L9SEC' });
+    expect(await redacted({ content: `see ${key} there` })).toMatchObject({
+      document: { content: 'see [redacted: l9-memory-key] there' },
+    });
+  });
+
   it.each([
+    'The roles l9_agent and l9_platform_admin, and l9_a_name_that_is_longer_than_any_key_of_48_characters_is.',
     'Fixed in commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b.',
     'The memory 0198f3a0-1111-7000-8000-0123456789ab replaces nothing.',
     'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',

@@ -30,6 +30,7 @@ export const SECRETS: Readonly<Record<string, string>> = {
   'telegram-token': `7719302845:${'AA'}${LETTERS.slice(0, 33)}`,
   'digitalocean-token': `dop${'_v1_'}${HEX}${HEX.slice(0, 24)}`,
   'shopify-token': `shp${'at_'}${HEX.slice(0, 32)}`,
+  'l9-memory-key': `l9${'k_'}example-shop_${LETTERS}_-${LETTERS.slice(0, 5)}`,
   jwt: `ey${'JhbGciOiJIUzI1NiJ9'}.ey${'JzdWIiOiIxMjM0NTY3ODkwIn0'}.${LETTERS}`,
   'twilio-key': `S${'K'}${HEX.slice(0, 32)}`,
   'mail-service-key': `key${'-'}${HEX.slice(0, 32)}`,

@@ -88,6 +88,7 @@ describe('the GraphQL schema', () => {
       'setSecretSettings',
       'setStoragePrice',
       'setTenantLimits',
+      'setTenantRoute',
       'setWorldModelSettings',
     ]);
   });

@@ -92,6 +92,7 @@ const MUTATION_FUNCTIONS: ReadonlySet<string> = new Set([
   'set_secret_settings',
   'set_storage_price',
   'set_tenant_limits',
+  'set_tenant_route',
   'set_world_model_settings',
 ]);
 
