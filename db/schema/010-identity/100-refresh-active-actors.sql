@@ -17,7 +17,7 @@ begin
     a.registered_by, m.state
   from public.actors a
   join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
-  left join identity.tenant_moves m on m.tenant_id = a.tenant_id
+  left join identity.tenant_moves m on m.tenant_id = a.tenant_id and m.state <> 'arrived'
   left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
   where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
     and (a.registered_by is null or exists (

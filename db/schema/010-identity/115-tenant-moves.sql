@@ -1,18 +1,20 @@
--- The tenants that a database does not serve, because they move to another one. `l9-memory tenant move`, which a superuser runs,
+-- The tenants that move between databases, which a database does not serve until they have arrived. `l9-memory tenant move`, which a superuser runs,
 -- writes it; refresh_active_actors() copies the state to active_actors, where current_identity() finds it.
 create table identity.tenant_moves (
   tenant_id uuid primary key references public.tenants on delete cascade,
   state text not null,
   move_id uuid not null,
+  arrival_id uuid,
   cell text,
   changed_at timestamptz not null default clock_timestamp(),
-  constraint tenant_move_state_known check (state in ('stopped', 'arriving', 'moved'))
+  constraint tenant_move_state_known check (state in ('stopped', 'arriving', 'arrived', 'moved'))
 );
-call identity.describe('identity.tenant_moves', 'Tenants that this database does not serve, because they move to another one or
-    have moved. A tenant without a row is served.
+call identity.describe('identity.tenant_moves', 'Tenants that move to another database, or came from one. A tenant without a row
+    is served, and so is one that has arrived.
   state: stopped: its rows are being copied from here for the last time. arriving: they are here, but the other database still
-    owns the tenant. moved: the other database owns it.
-  move_id: The move, by which both databases know that they speak of the same one.
+    owns the tenant. arrived: this database owns it. moved: the other database owns it.
+  move_id: The last move, by which both databases know that they speak of the same one.
+  arrival_id: The move that brought the tenant here; null if it was created or imported here.
   cell: Name of the database that it moved to, as the directory of the proxy has it, if one was given.
   changed_at: When the state was reached.');
 

@@ -4,7 +4,7 @@ declare
   state text;
 begin
   select m.state into state from identity.tenant_moves m
-  where m.tenant_id = case tg_op when 'DELETE' then old.tenant_id else new.tenant_id end;
+  where m.tenant_id = case tg_op when 'DELETE' then old.tenant_id else new.tenant_id end and m.state <> 'arrived';
   if found then
     perform identity.refuse_moving(state);
   end if;

@@ -89,7 +89,7 @@ export async function endArrival({ query }: CellDatabase, { tenant_id }: Tenant,
     await query("select audit.write_audit_of_tenant($1, 'IMPORT', 'tenants', $1)", [tenant_id]);
     await query("select pg_notify('l9_identity', '')");
   } else
-    await query("insert into identity.tenant_moves (tenant_id, state, move_id) values ($1, 'arriving', $2)", [tenant_id, moveId]);
+    await query("insert into identity.tenant_moves (tenant_id, state, move_id, arrival_id) values ($1, 'arriving', $2, $2)", [tenant_id, moveId]);
   await query('commit');
 }
 
@@ -104,11 +104,11 @@ async function inTransaction({ query }: CellDatabase, work: () => Promise<void>)
   }
 }
 
-/** Removes the audit logs that a tenant brought, which only a superuser can. */
-export const removeCarriedAudit = (database: CellDatabase, { tenant_id }: Tenant): Promise<void> =>
-  inTransaction(database, () => deleteCarriedAudit(database, tenant_id));
+/** Removes the logs that a tenant brought or left behind, but for the audit log of this database. Only a superuser can. */
+export const removeLogs = (database: CellDatabase, { tenant_id }: Tenant): Promise<void> =>
+  inTransaction(database, () => deleteLogs(database, tenant_id));
 
-async function deleteCarriedAudit({ query }: CellDatabase, tenantId: string): Promise<void> {
+async function deleteLogs({ query }: CellDatabase, tenantId: string): Promise<void> {
   for (const name of APPEND_ONLY) {
     await query(`alter table ${name} disable trigger _200_append_only`);
     await query(`delete from ${name} t where t.tenant_id = $1`, [tenantId]);
@@ -122,10 +122,11 @@ export async function removeArrived(database: CellDatabase, tables: TenantTable[
   await inTransaction(database, async () => {
     if ((await moveOf(database, tenant))?.state !== 'arriving') throw new TenantProblem(`${database.name}: the tenant is in use`);
     await forgetServed(tenant.tenant_id, query);
-    await deleteCarriedAudit(database, tenant.tenant_id);
     for (const { name, where } of [...tables].reverse()) {
       if (!APPEND_ONLY.includes(name)) await query(`delete from ${name} t where ${where}`);
     }
+    // Last, because other tenants can't write to these logs until this transaction ends.
+    await deleteLogs(database, tenant.tenant_id);
     await query("select pg_notify('l9_identity', '')");
   });
 }

@@ -1,10 +1,11 @@
 // The audit log of a tenant as another database gets it: its rows with the hashes that were sealed, and what each seal says of them. The
 // seals of a database are of all its tenants, so the log stays where it is, too.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Query } from '../backup/facts.ts';
 import { copyRows, digestOf } from './copy.ts';
 import type { CellDatabase } from './database.ts';
 import { TenantProblem } from './problem.ts';
-import { APPEND_ONLY, type TenantTable } from './tables.ts';
+import { AUDIT, type TenantTable } from './tables.ts';
 
 /** The hash of the first seal of a database, by which its log is named; null before that. */
 export const chainOf = async (query: Query): Promise<string | null> =>
@@ -18,7 +19,7 @@ export function sealedSelects(tables: TenantTable[], tenantId: string, after: st
     `transfer.sealed_rows(${tenant}, ${after})`,
     `transfer.sealed_parts(${tenant}, ${after}, ${previousHash === null ? 'null' : `'\\x${previousHash}'`})`,
   ];
-  return APPEND_ONLY.map((name, place) => {
+  return AUDIT.map((name, place) => {
     const columns = tables.find((table) => table.name === name)!.columns.filter((column) => column !== 'imported_at');
     const order = place === 0 ? 't.seal_id, t.audit_id' : 't.seal_id';
     const list = columns.map((column) => `t.${column}`).join(', ');
@@ -58,10 +59,11 @@ export async function carrySealed(
   return carried;
 }
 
-const SEAL_TRIES = 500;
+const SEAL_TRIES = 300;
+const SEAL_AGAIN_MS = 100;
 
-/** Seals the audit log. `tenantId`: until no row of this tenant is left, which transactions of others can hold up for a moment. */
-export async function sealRows({ query, name }: CellDatabase, tenantId: string, wait: () => Promise<unknown>): Promise<void> {
+/** Seals the audit log until no row of this tenant is left, which transactions of others hold up. */
+export async function sealRows({ query, name }: CellDatabase, tenantId: string): Promise<void> {
   for (let tries = 0; tries < SEAL_TRIES; ) {
     const { rows } = await query<{ sealed: string }>('select audit.seal_audit(100000) as sealed');
     const { rows: left } = await query<{ unsealed: boolean }>(
@@ -75,7 +77,7 @@ export async function sealRows({ query, name }: CellDatabase, tenantId: string, 
     if (!left[0]!.unsealed) return;
     if (rows[0]!.sealed !== '0') continue;
     tries += 1;
-    await wait();
+    await sleep(SEAL_AGAIN_MS);
   }
-  throw new TenantProblem(`${name}: the audit log can't be sealed while another transaction is open: end it, then try again`);
+  throw new TenantProblem(`${name}: the audit log can't be sealed while an older transaction is open: end it, then run this again`);
 }

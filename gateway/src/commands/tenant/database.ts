@@ -110,12 +110,14 @@ export async function lockTenant({ query, name }: CellDatabase, { tenant_id }: P
 }
 
 export interface Move {
-  state: 'stopped' | 'arriving' | 'moved';
+  state: 'stopped' | 'arriving' | 'arrived' | 'moved';
   move_id: string;
+  /** The move that brought the tenant here. */
+  arrival_id: string | null;
   cell: string | null;
 }
 
-/** How a tenant moves in this database; null: it is served, if it is there. */
+/** How a tenant moves; null: it has never moved from or to this database. */
 export const moveOf = async ({ query }: CellDatabase, { tenant_id }: Pick<Tenant, 'tenant_id'>): Promise<Move | null> =>
-  (await query<Move>('select m.state, m.move_id, m.cell from identity.tenant_moves m where m.tenant_id = $1', [tenant_id]))
+  (await query<Move>('select m.state, m.move_id, m.arrival_id, m.cell from identity.tenant_moves m where m.tenant_id = $1', [tenant_id]))
     .rows[0] ?? null;

@@ -8,6 +8,7 @@ import { totalOf } from '../backup/facts.ts';
 import { exists, writeFileOf } from '../backup/file.ts';
 import { told } from '../support/client.ts';
 import { stopSignal } from '../support/stop-signal.ts';
+import { accessParts } from './accesses.ts';
 import { needsOf } from './arrival.ts';
 import { chainOf, sealedSelects } from './audit.ts';
 import { inSnapshot } from './carry.ts';
@@ -16,7 +17,7 @@ import { type CellDatabase, moveOf, openCell, requireTenant, type Tenant } from 
 import { type Section, TENANT_FILE, type TenantManifest, writeSections } from './file.ts';
 import { type SourceOptions, sourceUrl } from './options.ts';
 import { TenantProblem } from './problem.ts';
-import { rowsOf, tablesOf } from './tables.ts';
+import { ACCESS_LOG, rowsOf, tablesOf } from './tables.ts';
 
 export interface ExportOptions extends EncryptionOptions, SourceOptions {
   out: string;
@@ -64,7 +65,8 @@ async function describe(
   const tables = await tablesOf(source.query, tenant_id);
   const chain = await chainOf(source.query);
   const sections: Section[] = [
-    ...tables.map((table) => ({ name: table.name, table: table.name, columns: table.columns, select: rowsOf(table) })),
+    ...tables.filter(({ name }) => name !== ACCESS_LOG).map((table) => ({ name: table.name, table: table.name, columns: table.columns, select: rowsOf(table) })),
+    ...accessParts(tables, null, true),
     ...(chain === null ? [] : sealedSelects(tables, tenant_id, '0', null)).map((part) => ({
       name: `${part.name} of ${chain}`,
       table: part.name,

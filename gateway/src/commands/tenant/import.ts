@@ -5,6 +5,7 @@ import { decryption, type EncryptionOptions } from '../backup/encryption.ts';
 import { totalOf } from '../backup/facts.ts';
 import { readFileOf } from '../backup/file.ts';
 import { told } from '../support/client.ts';
+import { accessParts } from './accesses.ts';
 import { beginArrival, endArrival, requireFree, requireNeeds } from './arrival.ts';
 import { sealedSelects } from './audit.ts';
 import { digestOf, writeRows } from './copy.ts';
@@ -43,9 +44,10 @@ export const importTenant = (env: NodeJS.ProcessEnv, file: string, options: Impo
           },
           async ({ name, table }, written) => {
             const part = sealed.find((one) => `${one.name} of ${chain}` === name);
+            const accesses = accessParts(tables, null, true).find((one) => one.name === name);
             const arrived = await digestOf(
               target.client,
-              part ? part.arrived(chain!) : copiedRowsOf(tables.find((one) => one.name === table)!),
+              part?.arrived(chain!) ?? accesses?.arrived ?? copiedRowsOf(tables.find((one) => one.name === table)!),
             );
             if (written.rows !== counts[name] || arrived.rows !== written.rows || arrived.sha256 !== written.sha256)
               throw new TenantProblem(`${name}: ${counts[name]} rows were exported, and ${arrived.rows} arrived, or others: nothing was imported`);

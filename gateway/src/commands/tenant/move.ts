@@ -2,17 +2,17 @@
 // database alone owns the tenant: this one until its row in tenant_moves says `moved`, the other one from then on. A command that was
 // killed is run again: it begins anew before that step, and finishes after it.
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../../config/config.ts';
 import { told } from '../support/client.ts';
 import { styled } from '../support/output.ts';
 import { stopSignal } from '../support/stop-signal.ts';
+import { carryAccesses } from './accesses.ts';
 import {
   beginArrival,
   endArrival,
   needsOf,
   removeArrived,
-  removeCarriedAudit,
+  removeLogs,
   removeMoved,
   replaceTombstone,
   requireFree,
@@ -22,7 +22,6 @@ import { carrySealed, chainOf, sealRows } from './audit.ts';
 import { carryAll, carryDifference, inSnapshot, type Snapshot } from './carry.ts';
 import {
   type CellDatabase,
-  findTenant,
   lockTenant,
   type Move,
   moveOf,
@@ -120,36 +119,32 @@ async function carry(source: CellDatabase, target: CellDatabase, tenant: Tenant,
       await beginArrival(target);
       if (returning) await replaceTombstone(target, tables, tenant);
       const rows = await carryAll(source, target, tables, signal);
+      const logged = await carryAccesses(source, target, tables, null, false);
       const sealed = await carrySealed(source, target, tables, tenant.tenant_id);
-      say(`${rows + sealed} rows are in ${target.name} as they are here, after ${seconds(began)} s`);
+      say(`${rows + logged + sealed} rows are in ${target.name} as they are here, after ${seconds(began)} s`);
       return snapshot;
     });
-    const round = () =>
+    const round = (isLast: boolean) =>
       inSnapshot(source, async (snapshot): Promise<[Snapshot, number]> => {
         const rows = await carryDifference(source, target, tables, since.xmin, signal);
-        return [snapshot, rows + (await carrySealed(source, target, tables, tenant.tenant_id))];
+        const logged = await carryAccesses(source, target, tables, since.countedTo, isLast);
+        return [snapshot, rows + logged + (await carrySealed(source, target, tables, tenant.tenant_id))];
       });
     for (let n = 1; n <= MOST_ROUNDS; n++) {
       const start = performance.now();
-      const [snapshot, rows] = await round();
+      const [snapshot, rows] = await round(false);
       since = snapshot;
       if (performance.now() - start < SHORT_ROUND_MS || rows === 0) break;
     }
 
     const stopped = performance.now();
     await stop(source, tenant, moveId);
-    const [last, rows] = await round();
+    const [last, rows] = await round(true);
     await endArrival(target, tenant, last.countedTo, moveId);
-    await sealRows(source, tenant.tenant_id, () => sleep(20));
-    await inSnapshot(source, async () => {
-      await beginArrival(target);
-      await carrySealed(source, target, tables, tenant.tenant_id);
-      await target.query('commit');
-    });
     signal.throwIfAborted();
     mayHaveMoved = true;
     await handOver(source, tenant, moveId, cell ?? null);
-    await serve(target, tenant, { move_id: moveId });
+    await serve(target, tenant, moveId);
     say(`${rows} rows that had changed came after; ${tenant.name} was stopped for ${Math.round(performance.now() - stopped)} ms`);
   } catch (error) {
     if (!mayHaveMoved) await giveBack(source, target, tables, tenant);
@@ -174,7 +169,7 @@ async function prepare(source: CellDatabase, target: CellDatabase, tenant: Tenan
   }
   const returning = there?.state === 'moved';
   await requireFree(target, tenant, returning);
-  if (returning) await removeCarriedAudit(target, tenant);
+  if (returning) await removeLogs(target, tenant);
   if (await resume(source, tenant)) say(`${source.name} serves ${tenant.name} again, until the move has got as far`);
   return { returning, moveId: randomUUID() };
 }
@@ -198,10 +193,10 @@ async function giveBack(source: CellDatabase, target: CellDatabase, tables: Tena
 async function finish(source: CellDatabase, target: CellDatabase, tenant: Tenant, options: MoveOptions, say: Say): Promise<void> {
   const here = (await moveOf(source, tenant)) as Move;
   const there = await moveOf(target, tenant);
-  const arrived = await findTenant(target.query, tenant.tenant_id);
-  if (!arrived || there?.state === 'moved' || there?.state === 'stopped')
-    throw new TenantProblem(`--to: ${target.name} is not where ${tenant.name} has moved to, or it has moved on from there`);
-  if (there?.state === 'arriving') await serve(target, tenant, here);
+  if (there?.arrival_id !== here.move_id)
+    throw new TenantProblem(`--to: ${target.name} is not where ${tenant.name} has moved to`);
+  if (there.state === 'moved') throw new TenantProblem(`${tenant.name} has moved on from ${target.name}`);
+  if (there.state === 'arriving') await serve(target, tenant, here.move_id);
   say(`${target.name} serves ${tenant.name}`);
   const { directory, reload: command } = options;
   const cell = options.cell ?? here.cell;
@@ -210,12 +205,25 @@ async function finish(source: CellDatabase, target: CellDatabase, tenant: Tenant
     say(`${directory} leads ${tenant.route} to ${cell}`);
     if (command !== undefined) await reload(command);
   }
-  const rows = await removeMoved(source, await tablesOf(source.query, tenant.tenant_id), tenant);
+  const tables = await tablesOf(source.query, tenant.tenant_id);
+  await carryRestOfAudit(source, target, tables, tenant, say);
+  const rows = await removeMoved(source, tables, tenant);
   say(`${rows} rows are removed from ${source.name}, which tells callers of ${tenant.name} that it has moved`);
+}
+
+/** The end of the audit log, which nobody can change where it is, and which could not be sealed while the tenant was served there. */
+async function carryRestOfAudit(source: CellDatabase, target: CellDatabase, tables: TenantTable[], tenant: Tenant, say: Say): Promise<void> {
+  await sealRows(source, tenant.tenant_id);
+  const rows = await inSnapshot(source, async () => {
+    await beginArrival(target);
+    const carried = await carrySealed(source, target, tables, tenant.tenant_id);
+    await target.query('commit');
+    return carried;
+  });
   const { rows: checked } = await target.query<{ problem: string | null }>(
     'select transfer.carried_audit_problem($1) as problem',
     [tenant.tenant_id],
   );
   if (checked[0]!.problem !== null) throw new TenantProblem(`the audit log that came along: ${checked[0]!.problem}`);
-  say('the audit log that came along is what its seals say');
+  say(`the end of the audit log, ${rows} rows, has followed; it is what its seals say`);
 }

@@ -1,6 +1,6 @@
 // The states of a tenant that moves, and the wait for what began before it was stopped.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CellDatabase, Move, Tenant } from './database.ts';
+import type { CellDatabase, Tenant } from './database.ts';
 import { TenantProblem } from './problem.ts';
 
 const WAIT_MS = 20;
@@ -25,7 +25,12 @@ const SESSIONS = `
 /** From its commit on, every call of the tenant is refused. It resolves when all that began earlier has ended. */
 export async function stop(source: CellDatabase, { tenant_id }: Tenant, moveId: string): Promise<void> {
   const { query, name } = source;
-  await query("insert into identity.tenant_moves (tenant_id, state, move_id) values ($1, 'stopped', $2)", [tenant_id, moveId]);
+  await query(
+    `insert into identity.tenant_moves as m (tenant_id, state, move_id) values ($1, 'stopped', $2)
+     on conflict (tenant_id) do update set state = 'stopped', move_id = excluded.move_id, changed_at = clock_timestamp()
+     where m.state = 'arrived'`,
+    [tenant_id, moveId],
+  );
   const { rows: older } = await query<Session>(SESSIONS);
   const until = Date.now() + PATIENCE_MS;
   for (;;) {
@@ -40,12 +45,18 @@ export async function stop(source: CellDatabase, { tenant_id }: Tenant, moveId: 
   }
 }
 
-/** Serves a stopped tenant again. */
+/** Serves a stopped tenant again; false if it was not stopped. */
 export async function resume({ query }: CellDatabase, { tenant_id }: Tenant): Promise<boolean> {
-  const { rowCount } = (await query("delete from identity.tenant_moves m where m.tenant_id = $1 and m.state = 'stopped'", [
-    tenant_id,
-  ])) as unknown as { rowCount: number };
-  return rowCount > 0;
+  const { rows: back } = await query(
+    `update identity.tenant_moves m set state = 'arrived', move_id = m.arrival_id, changed_at = clock_timestamp()
+     where m.tenant_id = $1 and m.state = 'stopped' and m.arrival_id is not null returning m.tenant_id`,
+    [tenant_id],
+  );
+  const { rows: gone } = await query(
+    "delete from identity.tenant_moves m where m.tenant_id = $1 and m.state = 'stopped' returning m.tenant_id",
+    [tenant_id],
+  );
+  return back.length + gone.length > 0;
 }
 
 /** From its commit on the other database owns the tenant. */
@@ -59,10 +70,11 @@ export async function handOver({ query }: CellDatabase, { tenant_id }: Tenant, m
 }
 
 /** Serves the tenant where it has arrived, once the other database has handed it over. */
-export async function serve({ query, name }: CellDatabase, { tenant_id }: Tenant, { move_id }: Pick<Move, 'move_id'>): Promise<void> {
+export async function serve({ query }: CellDatabase, { tenant_id }: Tenant, moveId: string): Promise<void> {
   const { rows } = await query(
-    "delete from identity.tenant_moves m where m.tenant_id = $1 and m.state = 'arriving' and m.move_id = $2 returning m.tenant_id",
-    [tenant_id, move_id],
+    `update identity.tenant_moves m set state = 'arrived', changed_at = clock_timestamp()
+     where m.tenant_id = $1 and m.state = 'arriving' and m.move_id = $2 returning m.tenant_id`,
+    [tenant_id, moveId],
   );
-  if (rows.length === 0) throw new TenantProblem(`${name}: what has arrived there is of another move: is --to the right database?`);
+  if (rows.length === 0) throw new TenantProblem('what has arrived is gone: run the command again');
 }

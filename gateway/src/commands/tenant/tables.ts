@@ -40,8 +40,12 @@ export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   'world_model.stale_worlds': 'empty outside a statement',
 };
 
-/** The audit log is append-only: what came to a place stays there. */
-export const APPEND_ONLY = ['transfer.imported_audit_log', 'transfer.imported_audit_seals'];
+/** Where the audit log of another database arrives. */
+export const AUDIT = ['transfer.imported_audit_log', 'transfer.imported_audit_seals'];
+export const ACCESS_LOG = 'importance.memory_access_log';
+
+/** What came to a place stays there, and is never changed. */
+export const APPEND_ONLY = [...AUDIT, ACCESS_LOG];
 
 /** What a tenant that has moved leaves behind, so that its callers are told so and not that they are unknown. */
 export const TOMBSTONE = [
@@ -64,13 +68,11 @@ const REACHED: Readonly<Record<string, (tenant: string) => string>> = {
       .join(' or '),
 };
 
-// Transactions are numbered by each server. What the roll-up has counted has no number; the rest gets a new one on arrival.
-const counted = '(select r.to_xid from importance.access_roll_up r)';
+// Transactions are numbered by each server. Votes that the roll-up has counted have no number; the others get a new one on arrival.
 const TRANSLATED: Readonly<Record<string, Record<string, string>>> = {
-  'importance.memory_access_log': {
-    xid: `case when t.xid < ${counted} or t.accessed_at <= (select r.era_after from importance.access_roll_up r) then '0' else t.xid end`,
+  'public.memory_feedback': {
+    xid: "case when t.xid < (select r.to_xid from importance.access_roll_up r) then '0' else t.xid end",
   },
-  'public.memory_feedback': { xid: `case when t.xid < ${counted} then '0' else t.xid end` },
 };
 
 interface Listed {
@@ -84,18 +86,18 @@ const columnsOf = (table: string, numbers: string) => `
   array(select quote_ident(a.attname) from unnest(${numbers}) with ordinality as n (number, place)
     join pg_catalog.pg_attribute a on a.attrelid = ${table} and a.attnum = n.number order by n.place)`;
 
-const NAME = (alias: string) =>
-  `(select format('%I.%I', n.nspname, c.relname) from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where c.oid = ${alias})`;
+const nameOf = (table: string) =>
+  `(select format('%I.%I', ns.nspname, named.relname) from pg_catalog.pg_class named
+    join pg_catalog.pg_namespace ns on ns.oid = named.relnamespace where named.oid = ${table})`;
 
 const CATALOGUE = `
-  select ${NAME('c.oid')} as name,
+  select ${nameOf('c.oid')} as name,
     array(select quote_ident(a.attname) from pg_catalog.pg_attribute a
       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and a.attidentity = ''
       order by a.attnum) as columns,
     coalesce((select ${columnsOf('c.oid', 'k.conkey')} from pg_catalog.pg_constraint k
       where k.conrelid = c.oid and k.contype = 'p'), '{}') as key,
-    coalesce((select jsonb_agg(jsonb_build_object('columns', ${columnsOf('c.oid', 'f.conkey')}, 'to', ${NAME('f.confrelid')},
+    coalesce((select jsonb_agg(jsonb_build_object('columns', ${columnsOf('c.oid', 'f.conkey')}, 'to', ${nameOf('f.confrelid')},
         'to_columns', ${columnsOf('f.confrelid', 'f.confkey')}) order by f.conname)
       from pg_catalog.pg_constraint f where f.conrelid = c.oid and f.contype = 'f' and f.conparentid = 0), '[]') as "references"
   from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid = c.relnamespace
@@ -112,7 +114,7 @@ export async function tablesOf(query: Query, tenantId: string, chains: string[] 
   const add = (table: Listed, where: string, depth: number) => {
     const { name, columns } = table;
     const key = table.key.length > 0 && table.key.every((column) => columns.includes(column)) ? table.key : null;
-    const elsewhere = APPEND_ONLY.includes(name) ? chains.map((chain) => ` and t.chain <> '\\x${chain}'`).join('') : '';
+    const elsewhere = AUDIT.includes(name) ? chains.map((chain) => ` and t.chain <> '\\x${chain}'`).join('') : '';
     found.set(name, { name, columns, key, where: `(${where})${elsewhere}`, depth });
   };
   for (const table of listed) {
@@ -154,7 +156,7 @@ export const copiedRowsOf = ({ name, columns, key, where }: TenantTable, and = '
 const orderOf = (key: string[] | null) =>
   `order by ${(key ?? ['*']).map((column) => (column === '*' ? 't::text collate "C"' : `t.${column}::text collate "C"`)).join(', ')}`;
 
-/** Gives what the roll-up has not counted a number of this server. `countedTo`: how far the roll-up of the other server was. */
+/** Gives votes that the roll-up has not counted a number of this server. `countedTo`: how far the roll-up of the other server was. */
 export async function renumber(query: Query, tenantId: string, countedTo: string): Promise<void> {
   for (const name of Object.keys(TRANSLATED))
     await query(
