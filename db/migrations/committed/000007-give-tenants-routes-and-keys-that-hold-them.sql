@@ -1,5 +1,5 @@
 --! Previous: sha1:b5e9541d6783a14183c1b71910bf01f768199066
---! Hash: sha1:a5028aa5c1465a6e41ddb39cd9bce766d2a65f06
+--! Hash: sha1:0a48b3dae13fe18c6c1e2f4f8e085fcb21b8d404
 --! Message: give tenants routes and keys that hold them
 
 --! split: 1-current.sql
@@ -92,7 +92,8 @@ begin
   admin := administration.require_administrator(set_tenant_route.tenant_id);
   if identity.is_route(set_tenant_route.route) is not true then
     perform identity.raise_error('L9VAL', 'route: 1 to 40 lower-case letters, digits and -, with no - at its ends');
-  elsif exists (select from public.tenants t where t.route = set_tenant_route.route and t.tenant_id <> admin.target_tenant_id) then
+  elsif exists (
+    select from public.tenants t where t.route = set_tenant_route.route and t.tenant_id <> admin.target_tenant_id) then
     perform identity.raise_error('L9VAL', 'route: already used by another tenant');
   end if;
   update public.tenants t set route = set_tenant_route.route
