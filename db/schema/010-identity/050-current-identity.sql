@@ -72,5 +72,6 @@ begin
   return me;
 end $$;
 comment on function identity.current_identity is 'The caller of this transaction, computed from its login, claims, role and '
-  'actor''s row; null if these do not match. Raises L9BSY while its tenant moves to another database. Definer: reads identity tables, which callers see only in part.';
+  'actor''s row; null if these do not match. Raises L9BSY while its tenant moves to another database. '
+  'Definer: reads identity tables, which callers see only in part.';
 grant execute on function identity.current_identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;

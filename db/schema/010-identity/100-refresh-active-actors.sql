@@ -1,5 +1,5 @@
--- Recomputes the cache identity.active_actors. Triggers of tenants, scopes, actors and
--- tenant_moves do so in the transaction that changes them.
+-- Recomputes the cache identity.active_actors. Triggers of tenants, scopes, actors and tenant_moves do so in the transaction
+-- that changes them.
 create function identity.refresh_active_actors(tenant_id uuid) returns void language plpgsql volatile set search_path = '' as $$
 begin
   -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
@@ -42,5 +42,4 @@ begin
   return null;
 end $$;
 comment on function identity.tg__refresh_active_actors is 'Keeps active_actors equal to what actors, scopes, tenants and '
-  'tenant_moves say. '
-  'Definer: the roles that change these tables cannot write active_actors.';
+  'tenant_moves say. Definer: the roles that change these tables cannot write active_actors.';

@@ -1,5 +1,5 @@
--- The tenants that move between databases, which a database does not serve until they have arrived. `l9-memory tenant move`, which a superuser runs,
--- writes it; refresh_active_actors() copies the state to active_actors, where current_identity() finds it.
+-- The tenants that move between databases, which a database does not serve until they have arrived. `l9-memory tenant move`,
+-- which a superuser runs, writes it; refresh_active_actors() copies the state to active_actors, where current_identity() finds it.
 create table identity.tenant_moves (
   tenant_id uuid primary key references public.tenants on delete cascade,
   state text not null,
@@ -27,7 +27,8 @@ create policy definer_functions on identity.tenant_moves for select to l9_owner 
 comment on policy definer_functions on identity.tenant_moves is 'refresh_active_actors() and tg__refuse_moving() read it.';
 -- No role has a grant: only a superuser moves a tenant.
 
-create function identity.refuse_moving(state text) returns boolean language plpgsql stable parallel safe set search_path = '' as $$
+create function identity.refuse_moving(state text) returns boolean
+language plpgsql stable parallel safe set search_path = '' as $$
 begin
   perform identity.raise_error('L9BSY', case state
     when 'moved' then 'this tenant has moved to another database: connect to its address again'
