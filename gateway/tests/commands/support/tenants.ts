@@ -57,5 +57,6 @@ const env = { ROOT_DATABASE_URL: serverUrl! };
 export const exported = (from: Place, out: string, tenant = DEFAULT_TENANT) =>
   run(() => exportTenant(env, tenant, { out, database: nameOf(from) }));
 export const imported = (file: string, to: Place) => run(() => importTenant(env, file, { database: nameOf(to) }));
-export const moved = (from: Place, to: Place | null, options: Partial<MoveOptions> = {}, tenant = DEFAULT_TENANT) =>
+type Named = Pick<Place, 'superuserUrl'>;
+export const moved = (from: Named, to: Named | null, options: Partial<MoveOptions> = {}, tenant = DEFAULT_TENANT) =>
   run(() => moveTenant(env, tenant, { database: nameOf(from), ...(to ? { to: to.superuserUrl! } : {}), ...options }));
