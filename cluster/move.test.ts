@@ -29,7 +29,8 @@ describe('a tenant that moves under load', () => {
     homes = [await createTestHome(), await createTestHome()];
     const env = { JWT_SECRET: 's'.repeat(40), RATE_LIMIT_STORE: 'process' };
     gateways = [];
-    for (const home of homes) gateways.push(await startTestGateway({ embedder: standIn, env, home: { ...home, drop: async () => {} } }));
+    for (const home of homes)
+      gateways.push(await startTestGateway({ embedder: standIn, env, home: { ...home, drop: async () => {} } }));
   });
   afterAll(async () => {
     for (const gateway of gateways) await gateway.close();
@@ -70,7 +71,9 @@ describe('a tenant that moves under load', () => {
         }
       }
     };
-    await eventually(async () => (await here.graphql({ token }, '{ memories(first: 1) { totalCount } }')).status === 200);
+    await eventually(
+      async () => (await here.graphql({ token }, '{ memories(first: 1) { totalCount } }')).status === 200,
+    );
     const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer));
     await eventually(() => saved.size > 50);
     const { code, said } = await moved(here.home, there.home, { directory: map, cell: 'eu2' }, tenant);
@@ -79,10 +82,15 @@ describe('a tenant that moves under load', () => {
     await eventually(() => saved.size > before + 50);
     isOver = true;
     await Promise.all(writers);
-    process.stdout.write(`${saved.size} writes were acknowledged, ${refused.length} refused; ${/acme was stopped for \d+ ms/.exec(said)![0]}\n`);
+    process.stdout.write(
+      `${saved.size} writes were acknowledged, ${refused.length} refused; ${/acme was stopped for \d+ ms/.exec(said)![0]}\n`,
+    );
 
-    for (const one of refused) expect(one).toStrictEqual({ status: 503, retryAfter: expect.stringMatching(/^\d+$/), code: 'L9BSY' });
-    const kept = await there.asSuperuser('select packet_id, content from public.packet_store where tenant_id = $1', [tenant]);
+    for (const one of refused)
+      expect(one).toStrictEqual({ status: 503, retryAfter: expect.stringMatching(/^\d+$/), code: 'L9BSY' });
+    const kept = await there.asSuperuser('select packet_id, content from public.packet_store where tenant_id = $1', [
+      tenant,
+    ]);
     expect(kept).toHaveLength(saved.size);
     expect(new Map(kept.map(({ content, packet_id }) => [content, packet_id]))).toStrictEqual(saved);
     expect(await here.asSuperuser('select from public.packet_store where tenant_id = $1', [tenant])).toStrictEqual([]);
@@ -110,14 +118,19 @@ describe('a move that is killed', () => {
     tenant = claims['jwt.claims.tenant_id'];
     await databases[0].asSuperuser("update public.tenants set route = 'acme' where tenant_id = $1", [tenant]);
     for (let n = 0; n < 20; n++)
-      await databases[0].sql('C', 'select public.save_memory($1, project_id => $2)', [`Note ${n} of the tenant.`, 'l9'], claims);
+      await databases[0].sql(
+        'C',
+        'select public.save_memory($1, project_id => $2)',
+        [`Note ${n} of the tenant.`, 'l9'],
+        claims,
+      );
     // Steps of the command wait here, so that it can be killed in the middle.
     for (const db of databases)
       await db.asSuperuser(`
         create function public.wait_a_while() returns trigger language plpgsql as $$ begin
-          if exists (select from public.waits w where w.step = tg_argv[0]) then perform pg_sleep(3); end if;
+          if exists (select from test_waits.waits w where w.step = tg_argv[0]) then perform pg_sleep(3); end if;
           return coalesce(new, old); end $$;
-        create table public.waits (step text);
+        create schema test_waits; create table test_waits.waits (step text);
         create trigger _999_arrive before insert on public.packet_store for each row execute function public.wait_a_while('copy');
         alter table public.packet_store enable always trigger _999_arrive;
         create trigger _999_leave before delete on public.packet_store for each row execute function public.wait_a_while('remove');
@@ -153,12 +166,15 @@ describe('a move that is killed', () => {
     ['while the directory is read', 'reload', 'none', ['moved'], ['arrived'], 'target'],
     ['while rows are removed', 'remove', 'source', ['moved'], ['arrived'], 'target'],
   ] as const)('%s leaves one owner, and is finished when it runs again', async (_, step, place, here, there, server) => {
-    const [source, target] = (await serves(databases[0])) ? databases : ([...databases].reverse() as [TestDatabase, TestDatabase]);
+    const [source, target] = (await serves(databases[0]))
+      ? databases
+      : ([...databases].reverse() as [TestDatabase, TestDatabase]);
     const before = await rowsOfTenant(source, tenant);
     expect(before['public.packet_store']).toHaveLength(20);
     const map = join(folder, `${step}.map`);
     writeFileSync(map, 'acme from\n');
-    if (place !== 'none') await (place === 'source' ? source : target).asSuperuser('insert into public.waits values ($1)', [step]);
+    if (place !== 'none')
+      await (place === 'source' ? source : target).asSuperuser('insert into test_waits.waits values ($1)', [step]);
 
     const command = (reload: string) => {
       const args = ['tenant', 'move', 'acme', '--database', new URL(source.superuserUrl!).pathname.slice(1)];
@@ -179,10 +195,9 @@ describe('a move that is killed', () => {
           place === 'none'
             ? readFileSync(map, 'utf8') === 'acme to\n'
             : (
-                await source.asSuperuser(
-                  "select from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'",
-                  [new URL((place === 'source' ? source : target).superuserUrl!).pathname.slice(1)],
-                )
+                await source.asSuperuser("select from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'", [
+                  new URL((place === 'source' ? source : target).superuserUrl!).pathname.slice(1),
+                ])
               ).length > 0;
         return isWaiting;
       });
@@ -192,7 +207,7 @@ describe('a move that is killed', () => {
     expect([...here]).toContain(await stateIn(source));
     expect([...there]).toContain(await stateIn(target));
     expect([await serves(source), await serves(target)]).toStrictEqual([server === 'source', server === 'target']);
-    for (const db of databases) await db.asSuperuser('delete from public.waits');
+    for (const db of databases) await db.asSuperuser('delete from test_waits.waits');
 
     const again = command('true');
     said = '';

@@ -4,11 +4,16 @@ import { example, run } from './options.ts';
 
 const onDatabase = (command: Command, whose: string) =>
   command
-    .option('--root-url <url>', `URL of a superuser on the server ${whose}; ROOT_DATABASE_URL or a file keeps its password out of \`ps\``)
+    .option(
+      '--root-url <url>',
+      `URL of a superuser on the server ${whose}; ROOT_DATABASE_URL or a file keeps its password out of \`ps\``,
+    )
     .option('--database <name>', 'the database', 'l9_memory');
 
 export function tenantCommands(program: Command): void {
-  const tenant = program.command('tenant').description('carry a tenant to another database (docs/how-to/move-a-tenant.md)');
+  const tenant = program
+    .command('tenant')
+    .description('carry a tenant to another database (docs/how-to/move-a-tenant.md)');
 
   onDatabase(tenant.command('export'), 'that has the tenant')
     .description('write all rows of a tenant to a file, while it is in use')
@@ -29,11 +34,17 @@ export function tenantCommands(program: Command): void {
   onDatabase(tenant.command('move'), 'that has the tenant')
     .description('move a tenant to another database, and stop it only for a moment; run again, it finishes')
     .argument('<tenant>', 'its id, name or route')
-    .option('--to <url>', 'URL of a superuser on the other database; TARGET_DATABASE_URL or a file keeps its password out of `ps`')
+    .option(
+      '--to <url>',
+      'URL of a superuser on the other database; TARGET_DATABASE_URL or a file keeps its password out of `ps`',
+    )
     .option('--directory <file>', 'the map from routes to cells that a proxy reads, which is changed')
     .option('--cell <name>', 'what the directory calls the other database')
     .option('--reload <command>', 'the command that has the proxy read its directory again')
     .option('--cancel', 'serve the tenant here again, and remove what has arrived there')
-    .addHelpText('after', example("l9-memory tenant move acme --directory cells.map --cell eu2 --reload 'systemctl reload haproxy'"))
+    .addHelpText(
+      'after',
+      example("l9-memory tenant move acme --directory cells.map --cell eu2 --reload 'systemctl reload haproxy'"),
+    )
     .action(run(async () => (await import('../commands/tenant/move.ts')).moveTenant));
 }

@@ -36,15 +36,20 @@ describeOnServer('a tenant of a server', () => {
   const search = (db: TestDatabase, caller: string, words: string) =>
     db.sql(caller, "select (h).content from public.search_memory($1, mode => 'lexical') s, unnest(s.hits) h", [words]);
   const stateIn = async (db: TestDatabase) =>
-    (await db.asSuperuser('select state from identity.tenant_moves where tenant_id = $1', [DEFAULT_TENANT]))[0]?.state ?? null;
+    (await db.asSuperuser('select state from identity.tenant_moves where tenant_id = $1', [DEFAULT_TENANT]))[0]
+      ?.state ?? null;
   const problemIn = async (db: TestDatabase) =>
     (await db.asSuperuser('select transfer.carried_audit_problem($1) as problem', [DEFAULT_TENANT]))[0].problem;
-  const verified = async (db: TestDatabase) => (await db.asSuperuser('select v.ok, v.reason from public.verify_audit() v'))[0];
+  const verified = async (db: TestDatabase) =>
+    (await db.asSuperuser('select v.ok, v.reason from public.verify_audit() v'))[0];
 
   beforeAll(async () => {
     [from, copy, to] = [await openTestDatabase(), await openTestDatabase(), await openTestDatabase()];
     await fillEveryTable(from);
-    await from.sql('L', "select public.register_memory_kind('recipe', 'How to cook.', '[{\"field\": \"dish\", \"type\": \"text\"}]')");
+    await from.sql(
+      'L',
+      'select public.register_memory_kind(\'recipe\', \'How to cook.\', \'[{"field": "dish", "type": "text"}]\')',
+    );
     await from.sql('L', "select public.register_secret_pattern('acme-badge', 'badges', 'ACME-[0-9]{6}')");
     other = await addTenant(from, 'other');
     await from.sql('C', "select public.save_memory('The other tenant keeps this.', project_id => 'l9')", [], other);
@@ -66,9 +71,14 @@ describeOnServer('a tenant of a server', () => {
     expect(hits.length).toBeGreaterThan(0);
     rows = await rowsOfTenant(from);
     const { code, said } = await exported(from, file());
-    expect([code, said]).toStrictEqual([0, expect.stringMatching(/tenant default of .*, \d+ memories, \d+ rows, .* MB, not encrypted/)]);
+    expect([code, said]).toStrictEqual([
+      0,
+      expect.stringMatching(/tenant default of .*, \d+ memories, \d+ rows, .* MB, not encrypted/),
+    ]);
     expect((await exported(from, file())).said).toMatch(/there is a file of this name, which is never replaced/);
-    expect((await exported(from, inFolder('none'), 'nobody')).said).toMatch(/nobody: .* has no tenant of this id, name or route/);
+    expect((await exported(from, inFolder('none'), 'nobody')).said).toMatch(
+      /nobody: .* has no tenant of this id, name or route/,
+    );
   });
 
   it('is not imported where it is, where its model is missing, or from a file that was changed', async () => {
@@ -87,7 +97,11 @@ describeOnServer('a tenant of a server', () => {
       writeFileSync(inFolder(name), bytes);
       return inFolder(name);
     };
-    await refused(write('cut', whole.subarray(0, -100)), copy, /is damaged: it is not what was written. Export the tenant again/);
+    await refused(
+      write('cut', whole.subarray(0, -100)),
+      copy,
+      /is damaged: it is not what was written. Export the tenant again/,
+    );
     const flipped = Buffer.from(whole);
     flipped[whole.length - 500]! ^= 1;
     await refused(write('flipped', flipped), copy, /is damaged/);
@@ -106,7 +120,12 @@ describeOnServer('a tenant of a server', () => {
       const rows = (async function* () {
         yield Buffer.from(text, 'latin1');
       })();
-      await writeFileOf(TENANT_FILE, inFolder(name), { manifest: { ...manifest, ...facts }, database: rows, encrypt: null, signal: never });
+      await writeFileOf(TENANT_FILE, inFolder(name), {
+        manifest: { ...manifest, ...facts },
+        database: rows,
+        encrypt: null,
+        signal: never,
+      });
       return inFolder(name);
     };
     await refused(
@@ -120,7 +139,11 @@ describeOnServer('a tenant of a server', () => {
       /public\.tasks is not in it: nothing was imported/,
     );
     const { '000008': _, ...migrations } = manifest.migrations;
-    await refused(await edited('migration', { migrations }), copy, /has not run migration 000008: bring both to the same version/);
+    await refused(
+      await edited('migration', { migrations }),
+      copy,
+      /has not run migration 000008: bring both to the same version/,
+    );
     expect(await copy.asSuperuser('select from public.tenants')).toStrictEqual([]);
   });
 
@@ -131,15 +154,24 @@ describeOnServer('a tenant of a server', () => {
     expect(await search(copy, 'C', 'deploy Monday')).toStrictEqual(hits);
     expect(await problemIn(copy)).toBeNull();
     const counted = 'select count(*)::integer as rows from';
-    const [sealed] = await from.asSuperuser(`${counted} public.audit_log a where a.tenant_id = $1
-      and exists (select from public.audit_seals s where a.audit_id = any (s.audit_ids))`, [DEFAULT_TENANT]);
+    const [sealed] = await from.asSuperuser(
+      `${counted} public.audit_log a where a.tenant_id = $1
+      and exists (select from public.audit_seals s where a.audit_id = any (s.audit_ids))`,
+      [DEFAULT_TENANT],
+    );
     const [arrived] = await copy.asSuperuser(`${counted} transfer.imported_audit_log`);
     expect(arrived.rows).toBeGreaterThan(50);
     expect(arrived.rows).toBeLessThanOrEqual(sealed.rows);
     await sealAll(copy);
     expect(await verified(copy)).toStrictEqual({ ok: true, reason: null });
     // The log of accesses is not counted twice.
-    expect((await copy.asSuperuser("select from importance.memory_access_log a, importance.access_roll_up r where a.xid < '3' and a.xid >= r.to_xid")).length).toBe(0);
+    expect(
+      (
+        await copy.asSuperuser(
+          "select from importance.memory_access_log a, importance.access_roll_up r where a.xid < '3' and a.xid >= r.to_xid",
+        )
+      ).length,
+    ).toBe(0);
     expect((await imported(file(), copy)).said).toMatch(/has this tenant already/);
   });
 
@@ -149,8 +181,15 @@ describeOnServer('a tenant of a server', () => {
     const operator = await addOperator(from, 'operator');
     await from.sql('operator', "select public.set_tenant_route($1, 'acme')", [DEFAULT_TENANT], operator);
     const before = await rowsOfTenant(from);
-    const { code, said } = await moved(from, to, { directory, cell: 'eu2', reload: `cp ${directory} ${inFolder('loaded.map')}` });
-    expect([code, said]).toStrictEqual([0, expect.stringMatching(/default was stopped for \d+ ms[\s\S]*serves default[\s\S]*rows are removed/)]);
+    const { code, said } = await moved(from, to, {
+      directory,
+      cell: 'eu2',
+      reload: `cp ${directory} ${inFolder('loaded.map')}`,
+    });
+    expect([code, said]).toStrictEqual([
+      0,
+      expect.stringMatching(/default was stopped for \d+ ms[\s\S]*serves default[\s\S]*rows are removed/),
+    ]);
     expect(await rowsOfTenant(to)).toStrictEqual(before);
     expect(readFileSync(inFolder('loaded.map'), 'utf8')).toBe('# routes\nacme eu2\nother eu1\n');
     expect([await stateIn(from), await stateIn(to)]).toStrictEqual(['moved', 'arrived']);
@@ -197,7 +236,12 @@ describeOnServer('a tenant of a server', () => {
       'public.tenants',
       'public.users',
     ]);
-    const found = await from.sql('C', "select (h).content from public.search_memory('keeps', mode => 'lexical') s, unnest(s.hits) h", [], other);
+    const found = await from.sql(
+      'C',
+      "select (h).content from public.search_memory('keeps', mode => 'lexical') s, unnest(s.hits) h",
+      [],
+      other,
+    );
     expect(found).toStrictEqual([{ content: 'The other tenant keeps this.' }]);
     for (const caller of ['C', 'L']) {
       const denied = await errorOf(from.sql(caller, 'select * from identity.tenant_moves', [], other));
@@ -209,7 +253,9 @@ describeOnServer('a tenant of a server', () => {
     const again = await moved(from, to);
     expect([again.code, again.said]).toStrictEqual([0, expect.stringMatching(/serves default/)]);
     expect((await moved(from, copy)).said).toMatch(/--to: \S+ is not where default has moved to/);
-    expect((await moved(from, null, { cancel: true })).said).toMatch(/has moved from \S+ already: move it back from where it is/);
+    expect((await moved(from, null, { cancel: true })).said).toMatch(
+      /has moved from \S+ already: move it back from where it is/,
+    );
     await to.sql('C', "select public.save_memory('Written in the other cell.', project_id => 'l9')");
     const there = await rowsOfTenant(to);
     const { code, said } = await moved(to, from);

@@ -78,7 +78,9 @@ export async function firstLineOf(path: string, kind = 'backup'): Promise<FirstL
   const [, found, number, form, createdAt] = FIRST_LINE.exec(text) ?? [];
   if (found !== kind) return null;
   if (number !== VERSION)
-    throw new BackupProblem(`${path}: is of version ${number} of its format, and this program knows version ${VERSION}`);
+    throw new BackupProblem(
+      `${path}: is of version ${number} of its format, and this program knows version ${VERSION}`,
+    );
   return { text, isEncrypted: form === 'age', createdAt: createdAt! };
 }
 
@@ -94,7 +96,8 @@ interface Written<Facts> {
 }
 
 /** Writes a backup that only its owner may read. It gets its name when it is whole; if anything fails, nothing is left. */
-export const writeBackup = (path: string, written: Written<Manifest>): Promise<void> => writeFileOf(BACKUP, path, written);
+export const writeBackup = (path: string, written: Written<Manifest>): Promise<void> =>
+  writeFileOf(BACKUP, path, written);
 
 export async function writeFileOf<Facts extends { created_at: string }>(
   { name }: FileKind<Facts>,
@@ -182,7 +185,9 @@ async function readBody<Facts extends { created_at: string }>(
     // What the file system says.
     if (codeOf(error)?.startsWith('E') && !codeOf(error)?.startsWith('ERR')) return error;
     if (error instanceof BackupProblem) return error;
-    return new BackupProblem(`${path} is damaged: it is not what was written. ${name === 'backup' ? 'Restore another backup' : 'Export the tenant again'}`);
+    return new BackupProblem(
+      `${path} is damaged: it is not what was written. ${name === 'backup' ? 'Restore another backup' : 'Export the tenant again'}`,
+    );
   };
   const file = createReadStream(path, { start: Buffer.byteLength(first.text) });
   try {

@@ -44,7 +44,9 @@ export async function carryAccesses(
   let carried = 0;
   for (const { columns, select } of accessParts(tables, since, isLast)) {
     const list = columns.join(', ');
-    await target.query(`create temporary table accesses on commit drop as select ${list} from ${ACCESS_LOG} with no data`);
+    await target.query(
+      `create temporary table accesses on commit drop as select ${list} from ${ACCESS_LOG} with no data`,
+    );
     const read = await copyRows(source.client, select, target.client, 'pg_temp.accesses', columns);
     await target.query(`insert into ${ACCESS_LOG} (${list}) select ${list} from pg_temp.accesses`);
     const these = `select ${columns.map((column) => `t.${column}`).join(', ')} from ${ACCESS_LOG} t
@@ -56,7 +58,8 @@ export async function carryAccesses(
   if (isLast) {
     const total = `select count(*) from ${ACCESS_LOG} t where ${logIn(tables).where}`;
     const [there, arrived] = [await count(source.query, total), await count(target.query, total)];
-    if (there !== arrived) throw new TenantProblem(`${ACCESS_LOG}: there are ${there} rows, and ${arrived} arrived: nothing was moved`);
+    if (there !== arrived)
+      throw new TenantProblem(`${ACCESS_LOG}: there are ${there} rows, and ${arrived} arrived: nothing was moved`);
   }
   return carried;
 }

@@ -1,7 +1,7 @@
 // The database that a tenant comes to: what must be there, the transaction in which it arrives, and how it goes again.
 import { type CellDatabase, moveOf, type Tenant } from './database.ts';
 import { TenantProblem } from './problem.ts';
-import { APPEND_ONLY, renumber, TOMBSTONE, type TenantTable } from './tables.ts';
+import { APPEND_ONLY, renumber, type TenantTable, TOMBSTONE } from './tables.ts';
 
 /** What a database must have for the rows of a tenant. */
 export interface Needs {
@@ -31,9 +31,16 @@ export async function needsOf({ query }: CellDatabase, { tenant_id }: Tenant): P
 }
 
 /** Throws for what the rows refer to and the database lacks. Returns what a person has to see to, as lines. */
-export async function requireNeeds({ query, name }: CellDatabase, { models, logins, archive_keys, stores }: Needs): Promise<string[]> {
-  const { rows } = await query<{ model: string; dimensions: number }>('select m.model, m.dimensions from public.embedding_models m');
-  const lacking = models.find(({ model, dimensions }) => !rows.some((one) => one.model === model && one.dimensions === dimensions));
+export async function requireNeeds(
+  { query, name }: CellDatabase,
+  { models, logins, archive_keys, stores }: Needs,
+): Promise<string[]> {
+  const { rows } = await query<{ model: string; dimensions: number }>(
+    'select m.model, m.dimensions from public.embedding_models m',
+  );
+  const lacking = models.find(
+    ({ model, dimensions }) => !rows.some((one) => one.model === model && one.dimensions === dimensions),
+  );
   if (lacking)
     throw new TenantProblem(
       `${name} lacks the embedding model ${lacking.model} of ${lacking.dimensions} dimensions, which has vectors of the tenant: start a gateway there with that model, or change the model of the tenant's database first (docs/how-to/change-the-embedding-model.md)`,
@@ -44,7 +51,10 @@ export async function requireNeeds({ query, name }: CellDatabase, { models, logi
   );
   const say = (what: string, names: string[]) => (names.length > 0 ? [`${what}: ${names.join(', ')}`] : []);
   return [
-    ...say('logins that callers are bound to and that this server lacks', missing.map(({ login }) => login)),
+    ...say(
+      'logins that callers are bound to and that this server lacks',
+      missing.map(({ login }) => login),
+    ),
     ...say('archive keys that the gateways there need', archive_keys),
     ...say('stores of archives that the gateways there need', stores),
   ];
@@ -68,7 +78,11 @@ export async function beginArrival({ query }: CellDatabase): Promise<void> {
 }
 
 /** Removes what a tenant left behind when it moved away, within the transaction in which it comes back. */
-export async function replaceTombstone({ query }: CellDatabase, tables: TenantTable[], { tenant_id }: Tenant): Promise<void> {
+export async function replaceTombstone(
+  { query }: CellDatabase,
+  tables: TenantTable[],
+  { tenant_id }: Tenant,
+): Promise<void> {
   await forgetServed(tenant_id, query);
   for (const { name, where } of [...tables].reverse()) {
     if (TOMBSTONE.includes(name)) await query(`delete from ${name} t where ${where}`);
@@ -81,7 +95,12 @@ const forgetServed = async (tenantId: string, query: CellDatabase['query']) => {
 };
 
 /** Ends the transaction of rows that have all arrived. Without a move the tenant is served from then on. */
-export async function endArrival({ query }: CellDatabase, { tenant_id }: Tenant, countedTo: string, moveId?: string): Promise<void> {
+export async function endArrival(
+  { query }: CellDatabase,
+  { tenant_id }: Tenant,
+  countedTo: string,
+  moveId?: string,
+): Promise<void> {
   await renumber(query, tenant_id, countedTo);
   await query('set local session_replication_role = origin');
   if (moveId === undefined) {
@@ -89,7 +108,10 @@ export async function endArrival({ query }: CellDatabase, { tenant_id }: Tenant,
     await query("select audit.write_audit_of_tenant($1, 'IMPORT', 'tenants', $1)", [tenant_id]);
     await query("select pg_notify('l9_identity', '')");
   } else
-    await query("insert into identity.tenant_moves (tenant_id, state, move_id, arrival_id) values ($1, 'arriving', $2, $2)", [tenant_id, moveId]);
+    await query(
+      "insert into identity.tenant_moves (tenant_id, state, move_id, arrival_id) values ($1, 'arriving', $2, $2)",
+      [tenant_id, moveId],
+    );
   await query('commit');
 }
 
@@ -120,7 +142,8 @@ async function deleteLogs({ query }: CellDatabase, tenantId: string): Promise<vo
 export async function removeArrived(database: CellDatabase, tables: TenantTable[], tenant: Tenant): Promise<void> {
   const { query } = database;
   await inTransaction(database, async () => {
-    if ((await moveOf(database, tenant))?.state !== 'arriving') throw new TenantProblem(`${database.name}: the tenant is in use`);
+    if ((await moveOf(database, tenant))?.state !== 'arriving')
+      throw new TenantProblem(`${database.name}: the tenant is in use`);
     await forgetServed(tenant.tenant_id, query);
     for (const { name, where } of [...tables].reverse()) {
       if (!APPEND_ONLY.includes(name)) await query(`delete from ${name} t where ${where}`);
@@ -136,7 +159,8 @@ export async function removeMoved(database: CellDatabase, tables: TenantTable[],
   const { query } = database;
   let removed = 0;
   await inTransaction(database, async () => {
-    if ((await moveOf(database, tenant))?.state !== 'moved') throw new TenantProblem(`${database.name}: the tenant has not moved`);
+    if ((await moveOf(database, tenant))?.state !== 'moved')
+      throw new TenantProblem(`${database.name}: the tenant has not moved`);
     for (const { name, where } of [...tables].reverse()) {
       if (APPEND_ONLY.includes(name) || TOMBSTONE.includes(name)) continue;
       const { rowCount } = (await query(`delete from ${name} t where ${where}`)) as unknown as { rowCount: number };

@@ -9,8 +9,11 @@ import { AUDIT, type TenantTable } from './tables.ts';
 
 /** The hash of the first seal of a database, by which its log is named; null before that. */
 export const chainOf = async (query: Query): Promise<string | null> =>
-  (await query<{ chain: string }>("select encode(s.seal_hash, 'hex') as chain from public.audit_seals s where s.seal_id = 1")).rows[0]
-    ?.chain ?? null;
+  (
+    await query<{ chain: string }>(
+      "select encode(s.seal_hash, 'hex') as chain from public.audit_seals s where s.seal_id = 1",
+    )
+  ).rows[0]?.chain ?? null;
 
 /** Selects what is sealed after this seal, for the two tables of imported logs. */
 export function sealedSelects(tables: TenantTable[], tenantId: string, after: string, previousHash: string | null) {
@@ -53,7 +56,9 @@ export async function carrySealed(
     const read = await copyRows(source.client, part.select, target.client, part.name, part.columns);
     const arrived = await digestOf(target.client, part.arrived(chain));
     if (read.rows !== arrived.rows || read.sha256 !== arrived.sha256)
-      throw new TenantProblem(`${part.name}: ${read.rows} rows were read, and ${arrived.rows} arrived, or others: nothing was moved`);
+      throw new TenantProblem(
+        `${part.name}: ${read.rows} rows were read, and ${arrived.rows} arrived, or others: nothing was moved`,
+      );
     carried += read.rows;
   }
   return carried;
@@ -79,5 +84,7 @@ export async function sealRows({ query, name }: CellDatabase, tenantId: string):
     tries += 1;
     await sleep(SEAL_AGAIN_MS);
   }
-  throw new TenantProblem(`${name}: the audit log can't be sealed while an older transaction is open: end it, then run this again`);
+  throw new TenantProblem(
+    `${name}: the audit log can't be sealed while an older transaction is open: end it, then run this again`,
+  );
 }

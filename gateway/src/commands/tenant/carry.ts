@@ -1,7 +1,8 @@
 // Carries the rows of a tenant into another database, whose transaction stays open meanwhile: first all of them, while the tenant is
 // served; then, as often as needed, what has changed since. Whatever was carried is read again there, and compared.
+
+import { copyRows, count, type Digest, digestOf } from './copy.ts';
 import type { CellDatabase } from './database.ts';
-import { count, copyRows, type Digest, digestOf } from './copy.ts';
 import { TenantProblem } from './problem.ts';
 import { ACCESS_LOG, APPEND_ONLY, copiedRowsOf, rowsOf, type TenantTable } from './tables.ts';
 
@@ -13,7 +14,10 @@ export interface Snapshot {
 }
 
 /** Runs work that reads the source as it was at one moment. */
-export async function inSnapshot<Result>({ query }: CellDatabase, work: (snapshot: Snapshot) => Promise<Result>): Promise<Result> {
+export async function inSnapshot<Result>(
+  { query }: CellDatabase,
+  work: (snapshot: Snapshot) => Promise<Result>,
+): Promise<Result> {
   await query('begin isolation level repeatable read read only');
   try {
     const { rows } = await query<Snapshot>(
@@ -53,7 +57,8 @@ export async function carryAll(
   return rows;
 }
 
-const same = (key: string[], one: string, other: string) => key.map((column) => `${one}.${column} = ${other}.${column}`).join(' and ');
+const same = (key: string[], one: string, other: string) =>
+  key.map((column) => `${one}.${column} = ${other}.${column}`).join(' and ');
 
 /** Carries what was written, changed or deleted since a snapshot; returns how many rows differed. */
 export async function carryDifference(
@@ -87,7 +92,9 @@ export async function carryDifference(
     if (table.name === ACCESS_LOG) continue;
     const arrived = await count(target.query, `select count(*) from ${table.name} t where ${table.where}`);
     if (arrived !== totals.get(table.name))
-      throw new TenantProblem(`${table.name}: there are ${totals.get(table.name)} rows, and ${arrived} arrived: nothing was moved`);
+      throw new TenantProblem(
+        `${table.name}: there are ${totals.get(table.name)} rows, and ${arrived} arrived: nothing was moved`,
+      );
     const read = wholes.get(table.name);
     if (read) requireEqual(table.name, read, await digestOf(target.client, copiedRowsOf(table)));
   }
@@ -100,7 +107,12 @@ interface Found {
 }
 
 /** Of a table without a key. It is compared when all tables are there, because its rows are found by those of others. */
-async function carryWhole(source: CellDatabase, target: CellDatabase, table: TenantTable, found: Found): Promise<Digest | null> {
+async function carryWhole(
+  source: CellDatabase,
+  target: CellDatabase,
+  table: TenantTable,
+  found: Found,
+): Promise<Digest | null> {
   const { name, where, columns } = table;
   const arrived = await count(target.query, `select count(*) from ${name} t where ${where}`);
   if (found.changed === 0 && found.total === arrived) return null;
@@ -118,7 +130,9 @@ async function carryChanged(
   const { name, columns, key, where } = table;
   const isAppendOnly = APPEND_ONLY.includes(name);
   const elsewhere = ` and not exists (select from pg_temp.difference d where ${same(key, 'd', 't')})`;
-  await target.query(`create temporary table difference on commit drop as select ${columns.join(', ')} from ${name} with no data`);
+  await target.query(
+    `create temporary table difference on commit drop as select ${columns.join(', ')} from ${name} with no data`,
+  );
   const read =
     found.changed === 0
       ? null
@@ -128,7 +142,8 @@ async function carryChanged(
   if (vanished !== 0) await deleteVanished(source, target, table, elsewhere);
   if (read) {
     const list = columns.join(', ');
-    if (!isAppendOnly) await target.query(`delete from ${name} t using pg_temp.difference d where ${same(key, 'd', 't')}`);
+    if (!isAppendOnly)
+      await target.query(`delete from ${name} t using pg_temp.difference d where ${same(key, 'd', 't')}`);
     await target.query(
       `insert into ${name} (${list}) select ${list} from pg_temp.difference${isAppendOnly ? ' on conflict do nothing' : ''}`,
     );

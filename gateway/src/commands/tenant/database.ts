@@ -32,15 +32,23 @@ const SETTINGS = `
 /** Connects to a database of l9-memory. `option`: where the URL came from, for messages. */
 export async function openCell(url: string, option: string): Promise<CellDatabase> {
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol))
-    throw new TenantProblem(`${option}: must be the URL of a superuser, such as postgres://postgres:…@db.example/l9_memory`);
+    throw new TenantProblem(
+      `${option}: must be the URL of a superuser, such as postgres://postgres:…@db.example/l9_memory`,
+    );
   const { hostname, port, username } = new URL(url);
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, application_name: 'l9-memory tenant' });
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 10_000,
+    application_name: 'l9-memory tenant',
+  });
   client.on('error', () => {});
   const place = `${hostname || 'the local server'}${port ? `:${port}` : ''}`;
   try {
     await client.connect();
   } catch (error) {
-    throw new TenantProblem(`${option}: can't connect to ${place} as ${username || 'the default user'}: ${(error as Error).message}`);
+    throw new TenantProblem(
+      `${option}: can't connect to ${place} as ${username || 'the default user'}: ${(error as Error).message}`,
+    );
   }
   try {
     const query: Query = (text, values) => client.query(text, values);
@@ -56,12 +64,20 @@ export async function openCell(url: string, option: string): Promise<CellDatabas
     const name = `${place}/${database}`;
     if (!is_superuser) throw new TenantProblem(`${option}: this user is not a superuser of ${name}`);
     if (!is_ours)
-      throw new TenantProblem(`${option}: ${name} is no database of this version of l9-memory: set it up with \`l9-memory db setup\` first`);
+      throw new TenantProblem(
+        `${option}: ${name} is no database of this version of l9-memory: set it up with \`l9-memory db setup\` first`,
+      );
     await query(SETTINGS);
     const { rows: run } = await query<{ number: string; hash: string }>(
       "select substring(m.filename from '^\\d+') as number, m.hash from graphile_migrate.migrations m order by 1",
     );
-    return { client, query, name, identity, migrations: Object.fromEntries(run.map(({ number, hash }) => [number, hash])) };
+    return {
+      client,
+      query,
+      name,
+      identity,
+      migrations: Object.fromEntries(run.map(({ number, hash }) => [number, hash])),
+    };
   } catch (error) {
     await client.end();
     throw error;
@@ -69,8 +85,14 @@ export async function openCell(url: string, option: string): Promise<CellDatabas
 }
 
 /** Throws unless both have run the same migrations. */
-export function requireSameMigrations(here: Record<string, string>, there: Record<string, string>, names: [string, string]): void {
-  const different = [...new Set([...Object.keys(here), ...Object.keys(there)])].sort().find((one) => here[one] !== there[one]);
+export function requireSameMigrations(
+  here: Record<string, string>,
+  there: Record<string, string>,
+  names: [string, string],
+): void {
+  const different = [...new Set([...Object.keys(here), ...Object.keys(there)])]
+    .sort()
+    .find((one) => here[one] !== there[one]);
   if (different === undefined) return;
   const lacks = here[different] === undefined ? names[0] : there[different] === undefined ? names[1] : null;
   throw new TenantProblem(
@@ -97,7 +119,10 @@ export async function requireTenant({ query, name }: CellDatabase, given: string
 const LOCK_TRIES = 50;
 
 /** Keeps other commands away from the tenant while this session lasts. A killed command's session ends in a moment. */
-export async function lockTenant({ query, name }: CellDatabase, { tenant_id }: Pick<Tenant, 'tenant_id'>): Promise<void> {
+export async function lockTenant(
+  { query, name }: CellDatabase,
+  { tenant_id }: Pick<Tenant, 'tenant_id'>,
+): Promise<void> {
   for (let tries = 0; tries < LOCK_TRIES; tries++) {
     const { rows } = await query<{ locked: boolean }>(
       "select pg_try_advisory_lock(hashtextextended('l9-memory move of tenant ' || $1, 0)) as locked",
@@ -119,5 +144,9 @@ export interface Move {
 
 /** How a tenant moves; null: it has never moved from or to this database. */
 export const moveOf = async ({ query }: CellDatabase, { tenant_id }: Pick<Tenant, 'tenant_id'>): Promise<Move | null> =>
-  (await query<Move>('select m.state, m.move_id, m.arrival_id, m.cell from identity.tenant_moves m where m.tenant_id = $1', [tenant_id]))
-    .rows[0] ?? null;
+  (
+    await query<Move>(
+      'select m.state, m.move_id, m.arrival_id, m.cell from identity.tenant_moves m where m.tenant_id = $1',
+      [tenant_id],
+    )
+  ).rows[0] ?? null;

@@ -41,7 +41,12 @@ export const exportTenant = (env: NodeJS.ProcessEnv, given: string, options: Exp
         const [facts, sections] = await describe(source, tenant);
         const created_at = new Date().toISOString();
         const manifest: TenantManifest = { version, created_at, ...facts, counted_to: countedTo };
-        await writeFileOf(TENANT_FILE, path, { manifest, database: writeSections(source, sections, signal), encrypt, signal });
+        await writeFileOf(TENANT_FILE, path, {
+          manifest,
+          database: writeSections(source, sections, signal),
+          encrypt,
+          signal,
+        });
         return manifest;
       });
       process.stdout.write(
@@ -65,7 +70,9 @@ async function describe(
   const tables = await tablesOf(source.query, tenant_id);
   const chain = await chainOf(source.query);
   const sections: Section[] = [
-    ...tables.filter(({ name }) => name !== ACCESS_LOG).map((table) => ({ name: table.name, table: table.name, columns: table.columns, select: rowsOf(table) })),
+    ...tables
+      .filter(({ name }) => name !== ACCESS_LOG)
+      .map((table) => ({ name: table.name, table: table.name, columns: table.columns, select: rowsOf(table) })),
     ...accessParts(tables, null, true),
     ...(chain === null ? [] : sealedSelects(tables, tenant_id, '0', null)).map((part) => ({
       name: `${part.name} of ${chain}`,
@@ -75,7 +82,8 @@ async function describe(
     })),
   ];
   const counts: Record<string, number> = {};
-  for (const section of sections) counts[section.name] = await count(source.query, `select count(*) from (${section.select}) as t`);
+  for (const section of sections)
+    counts[section.name] = await count(source.query, `select count(*) from (${section.select}) as t`);
   const needs = await needsOf(source, { tenant_id, name, route });
   return [{ tenant: { tenant_id, name, route }, migrations: source.migrations, counts, chain, needs }, sections];
 }

@@ -2,7 +2,7 @@
 // that says how many and with which hash.
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type Chunks, type FileKind } from '../backup/file.ts';
+import type { Chunks, FileKind } from '../backup/file.ts';
 import { type Digest, readRows } from './copy.ts';
 import type { CellDatabase } from './database.ts';
 import { TenantProblem } from './problem.ts';
@@ -54,7 +54,11 @@ const END = Buffer.from('\\.\n');
 const LINE_AND_END = Buffer.from('\n\\.\n');
 const LINE_FEED = 10;
 
-export async function* writeSections({ client }: CellDatabase, sections: Section[], signal: AbortSignal): AsyncGenerator<Buffer> {
+export async function* writeSections(
+  { client }: CellDatabase,
+  sections: Section[],
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
   for (const { select, ...section } of sections) {
     signal.throwIfAborted();
     yield Buffer.from(`${JSON.stringify(section)}\n`);

@@ -50,7 +50,9 @@ export const importTenant = (env: NodeJS.ProcessEnv, file: string, options: Impo
               part?.arrived(chain!) ?? accesses?.arrived ?? copiedRowsOf(tables.find((one) => one.name === table)!),
             );
             if (written.rows !== counts[name] || arrived.rows !== written.rows || arrived.sha256 !== written.sha256)
-              throw new TenantProblem(`${name}: ${counts[name]} rows were exported, and ${arrived.rows} arrived, or others: nothing was imported`);
+              throw new TenantProblem(
+                `${name}: ${counts[name]} rows were exported, and ${arrived.rows} arrived, or others: nothing was imported`,
+              );
           },
         );
         const missing = Object.keys(counts).find((name) => !seen.has(name));

@@ -55,7 +55,8 @@ export const moveTenant = (env: NodeJS.ProcessEnv, given: string, options: MoveO
     const config = loadConfig(env);
     const say = (line: string) => process.stderr.write(`${styled('green', '✓', process.stderr)} ${line}\n`);
     const to = options.to ?? config.targetDatabaseUrl;
-    if (!to && !options.cancel) throw new TenantProblem('--to, TARGET_DATABASE_URL or TARGET_DATABASE_URL_FILE: one of them is required');
+    if (!to && !options.cancel)
+      throw new TenantProblem('--to, TARGET_DATABASE_URL or TARGET_DATABASE_URL_FILE: one of them is required');
     checkOptions(options);
     const source = await openCell(...sourceUrl(config, options));
     const target = to ? await openCell(to, options.to ? '--to' : 'TARGET_DATABASE_URL').catch(closing(source)) : null;
@@ -65,7 +66,9 @@ export const moveTenant = (env: NodeJS.ProcessEnv, given: string, options: MoveO
       if (target) requireSameMigrations(source.migrations, target.migrations, [source.name, target.name]);
       const tenant = await requireTenant(source, given);
       if (options.directory !== undefined && tenant.route === null)
-        throw new TenantProblem(`${tenant.name} has no route, by which the directory could name it: set_tenant_route() gives it one`);
+        throw new TenantProblem(
+          `${tenant.name} has no route, by which the directory could name it: set_tenant_route() gives it one`,
+        );
       await lockTenant(source, tenant);
       if (target) await lockTenant(target, tenant);
       if (options.cancel) return await cancel(source, target, tenant, say);
@@ -95,19 +98,32 @@ async function cancel(source: CellDatabase, target: CellDatabase | null, tenant:
   if (here?.state === 'moved')
     throw new TenantProblem(`${tenant.name} has moved from ${source.name} already: move it back from where it is`);
   if (here?.state === 'arriving')
-    throw new TenantProblem(`${tenant.name} is arriving in ${source.name}: cancel the move in the database that it comes from`);
+    throw new TenantProblem(
+      `${tenant.name} is arriving in ${source.name}: cancel the move in the database that it comes from`,
+    );
   if (target && (await moveOf(target, tenant))?.state === 'arriving') {
     await removeArrived(target, await tablesOf(target.query, tenant.tenant_id), tenant);
     say(`what had arrived in ${target.name} is removed`);
   }
-  say((await resume(source, tenant)) ? `${source.name} serves ${tenant.name} again` : `${source.name} serves ${tenant.name}`);
+  say(
+    (await resume(source, tenant))
+      ? `${source.name} serves ${tenant.name} again`
+      : `${source.name} serves ${tenant.name}`,
+  );
   return 0;
 }
 
 /** Up to the step from which on the other database owns the tenant. If anything fails before, it is served here again. */
-async function carry(source: CellDatabase, target: CellDatabase, tenant: Tenant, { cell }: MoveOptions, say: Say): Promise<void> {
+async function carry(
+  source: CellDatabase,
+  target: CellDatabase,
+  tenant: Tenant,
+  { cell }: MoveOptions,
+  say: Say,
+): Promise<void> {
   const { returning, moveId } = await prepare(source, target, tenant, say);
-  for (const line of await requireNeeds(target, await needsOf(source, tenant))) process.stderr.write(`see to it: ${line}\n`);
+  for (const line of await requireNeeds(target, await needsOf(source, tenant)))
+    process.stderr.write(`see to it: ${line}\n`);
   const chains = [await chainOf(source.query), await chainOf(target.query)].filter((chain) => chain !== null);
   const tables = await tablesOf(source.query, tenant.tenant_id, chains);
   const { signal, forget } = stopSignal({ exitCode: 130, onLimit: () => {} });
@@ -145,7 +161,9 @@ async function carry(source: CellDatabase, target: CellDatabase, tenant: Tenant,
     mayHaveMoved = true;
     await handOver(source, tenant, moveId, cell ?? null);
     await serve(target, tenant, moveId);
-    say(`${rows} rows that had changed came after; ${tenant.name} was stopped for ${Math.round(performance.now() - stopped)} ms`);
+    say(
+      `${rows} rows that had changed came after; ${tenant.name} was stopped for ${Math.round(performance.now() - stopped)} ms`,
+    );
   } catch (error) {
     if (!mayHaveMoved) await giveBack(source, target, tables, tenant);
     throw mayHaveMoved || !signal.aborted ? error : new TenantProblem(`stopped: ${source.name} serves ${tenant.name}`);
@@ -160,9 +178,12 @@ const seconds = (since: number) => ((performance.now() - since) / 1_000).toFixed
 async function prepare(source: CellDatabase, target: CellDatabase, tenant: Tenant, say: Say) {
   const here = await moveOf(source, tenant);
   if (here?.state === 'arriving')
-    throw new TenantProblem(`${tenant.name} is arriving in ${source.name}, which does not own it: run the move that brings it here again`);
+    throw new TenantProblem(
+      `${tenant.name} is arriving in ${source.name}, which does not own it: run the move that brings it here again`,
+    );
   const there = await moveOf(target, tenant);
-  if (there?.state === 'stopped') throw new TenantProblem(`${target.name} is moving ${tenant.name} elsewhere: cancel that first`);
+  if (there?.state === 'stopped')
+    throw new TenantProblem(`${target.name} is moving ${tenant.name} elsewhere: cancel that first`);
   if (there?.state === 'arriving') {
     await removeArrived(target, await tablesOf(target.query, tenant.tenant_id), tenant);
     say(`what an earlier move had brought to ${target.name} is removed`);
@@ -174,7 +195,12 @@ async function prepare(source: CellDatabase, target: CellDatabase, tenant: Tenan
   return { returning, moveId: randomUUID() };
 }
 
-async function giveBack(source: CellDatabase, target: CellDatabase, tables: TenantTable[], tenant: Tenant): Promise<void> {
+async function giveBack(
+  source: CellDatabase,
+  target: CellDatabase,
+  tables: TenantTable[],
+  tenant: Tenant,
+): Promise<void> {
   try {
     await target.query('rollback');
     if ((await moveOf(target, tenant))?.state === 'arriving') await removeArrived(target, tables, tenant);
@@ -190,7 +216,13 @@ async function giveBack(source: CellDatabase, target: CellDatabase, tables: Tena
 }
 
 /** Once the other database owns the tenant: it serves, the directory names it, and the rows here go. Can be repeated. */
-async function finish(source: CellDatabase, target: CellDatabase, tenant: Tenant, options: MoveOptions, say: Say): Promise<void> {
+async function finish(
+  source: CellDatabase,
+  target: CellDatabase,
+  tenant: Tenant,
+  options: MoveOptions,
+  say: Say,
+): Promise<void> {
   const here = (await moveOf(source, tenant)) as Move;
   const there = await moveOf(target, tenant);
   if (there?.arrival_id !== here.move_id)
@@ -212,7 +244,13 @@ async function finish(source: CellDatabase, target: CellDatabase, tenant: Tenant
 }
 
 /** The end of the audit log, which nobody can change where it is, and which could not be sealed while the tenant was served there. */
-async function carryRestOfAudit(source: CellDatabase, target: CellDatabase, tables: TenantTable[], tenant: Tenant, say: Say): Promise<void> {
+async function carryRestOfAudit(
+  source: CellDatabase,
+  target: CellDatabase,
+  tables: TenantTable[],
+  tenant: Tenant,
+  say: Say,
+): Promise<void> {
   await sealRows(source, tenant.tenant_id);
   const rows = await inSnapshot(source, async () => {
     await beginArrival(target);

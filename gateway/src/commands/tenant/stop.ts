@@ -60,7 +60,12 @@ export async function resume({ query }: CellDatabase, { tenant_id }: Tenant): Pr
 }
 
 /** From its commit on the other database owns the tenant. */
-export async function handOver({ query }: CellDatabase, { tenant_id }: Tenant, moveId: string, cell: string | null): Promise<void> {
+export async function handOver(
+  { query }: CellDatabase,
+  { tenant_id }: Tenant,
+  moveId: string,
+  cell: string | null,
+): Promise<void> {
   const { rows } = await query(
     `update identity.tenant_moves m set state = 'moved', cell = $3, changed_at = clock_timestamp()
      where m.tenant_id = $1 and m.state = 'stopped' and m.move_id = $2 returning m.tenant_id`,

@@ -145,7 +145,9 @@ export async function tablesOf(query: Query, tenantId: string, chains: string[] 
 /** Selects the rows of a table, in an order that is the same in each database. */
 export function rowsOf({ name, columns, key, where }: TenantTable, and = ''): string {
   const translated = TRANSLATED[name] ?? {};
-  const selected = columns.map((column) => (column in translated ? `${translated[column]} as ${column}` : `t.${column}`));
+  const selected = columns.map((column) =>
+    column in translated ? `${translated[column]} as ${column}` : `t.${column}`,
+  );
   return `select ${selected.join(', ')} from ${name} t where ${where}${and} ${orderOf(key)}`;
 }
 

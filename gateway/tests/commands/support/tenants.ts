@@ -7,7 +7,7 @@ import type { TestDatabase } from '../../../../db/tests/support/test-database.ts
 import { exportTenant } from '../../../src/commands/tenant/export.ts';
 import { importTenant } from '../../../src/commands/tenant/import.ts';
 import { type MoveOptions, moveTenant } from '../../../src/commands/tenant/move.ts';
-import { APPEND_ONLY, LEFT_BEHIND, tablesOf, type TenantTable } from '../../../src/commands/tenant/tables.ts';
+import { APPEND_ONLY, LEFT_BEHIND, type TenantTable, tablesOf } from '../../../src/commands/tenant/tables.ts';
 import { run } from './backups.ts';
 
 type Place = Pick<TestDatabase, 'superuserUrl' | 'inSuperuserSession'>;
