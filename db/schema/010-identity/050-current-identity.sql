@@ -52,7 +52,8 @@ begin
   me.projects := case when projects_claim is null then '{*}' else identity.list_claim('projects') end;
 
   select a.tenant_id, org_claim::uuid, user_claim::uuid, a.caller, a.creator, a.source, a.agent, a.role,
-    a.readable_scopes, a.writable_scopes, me.projects, a.can_clean_up
+    a.readable_scopes, a.writable_scopes, me.projects,
+    case when a.move_state is null then a.can_clean_up else identity.refuse_moving(a.move_state) end
   into me
   from identity.active_actors a
   where a.tenant_id = tenant_claim::uuid and a.caller = caller_claim and a.role = role_name
@@ -71,5 +72,6 @@ begin
   return me;
 end $$;
 comment on function identity.current_identity is 'The caller of this transaction, computed from its login, claims, role and '
-  'actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
+  'actor''s row; null if these do not match. Raises L9BSY while its tenant moves to another database. '
+  'Definer: reads identity tables, which callers see only in part.';
 grant execute on function identity.current_identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -11,10 +11,12 @@ create table identity.active_actors (
   readable_scopes text[] not null,
   writable_scopes text[] not null,
   registered_by text,
+  move_state text,
   primary key (tenant_id, caller)
 );
 comment on table identity.active_actors is 'Cache of the active actors with the scopes that they can use now. Triggers of '
-  'actors, scopes and tenants recompute it in the same transaction; nothing else writes it.';
+  'actors, scopes, tenants and tenant_moves recompute it in the same transaction; nothing else writes it. move_state: that of '
+  'tenant_moves; null: the tenant is served.';
 
 alter table identity.active_actors enable row level security, force row level security;
 

@@ -20,6 +20,15 @@ begin
     join marked m on m.packet_id::text = hit.id and m.tenant_id = a.tenant_id
     where a.operation = 'SEARCH'
       and a.audit_id in (select q.audit_id from public.audit_query_texts q)
+    union
+    -- The searches of a tenant that moved here are in the log that it brought.
+    select a.audit_id
+    from transfer.imported_audit_log a
+    cross join lateral jsonb_array_elements_text(
+      case jsonb_typeof(a.details -> 'ids') when 'array' then a.details -> 'ids' else '[]' end) as hit (id)
+    join marked m on m.packet_id::text = hit.id and m.tenant_id = a.tenant_id
+    where a.operation = 'SEARCH'
+      and a.audit_id in (select q.audit_id from public.audit_query_texts q where q.tenant_id = a.tenant_id)
   )
   delete from public.audit_query_texts q
   where q.audit_id in (select s.audit_id from matching_searches s)

@@ -63,6 +63,8 @@ const OTHER: Readonly<Record<string, string>> = {
   'derived.derived_tables': 'names of tables and columns',
   'public.actors.max_priority': 'one of the priorities',
   'public.api_keys.name': 'written by administrators',
+  'identity.active_actors.move_state': 'a state of a move',
+  'identity.tenant_moves': 'states of moves, and names of cells',
   'public.fact_predicates.predicate': 'written by administrators',
   'public.fact_predicates.description': 'written by administrators',
   'duplicates.telling_words': 'a vocabulary that migrations write',

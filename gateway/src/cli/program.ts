@@ -10,6 +10,7 @@ import { editorCommands } from './editors.ts';
 import { memoriesCommands } from './memories.ts';
 import { reviewCommands } from './review.ts';
 import { serverCommands } from './server.ts';
+import { tenantCommands } from './tenants.ts';
 
 const groups: [string, (program: Command) => void][] = [
   ['Memories:', memoriesCommands],
@@ -20,6 +21,7 @@ const groups: [string, (program: Command) => void][] = [
   ['Access:', accessCommands],
   ['Audit:', auditCommands],
   ['Backups:', backupCommands],
+  ['Tenants:', tenantCommands],
   ['Database:', databaseCommands],
 ];
 

@@ -148,8 +148,10 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     replicas: { urls: settings.DATABASE_REPLICA_URLS ?? [], maxLagMs: settings.REPLICA_MAX_LAG_MS },
     /** URL of l9_owner, where start-up may migrate. */
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
-    /** URL of a superuser, for `l9-memory db setup` and `l9-memory restore`. */
+    /** URL of a superuser, for `l9-memory db setup`, `l9-memory restore` and `l9-memory tenant`. */
     rootDatabaseUrl: settings.ROOT_DATABASE_URL ?? null,
+    /** URL of a superuser on the database that a tenant moves to, for `l9-memory tenant move`. */
+    targetDatabaseUrl: settings.TARGET_DATABASE_URL ?? null,
     /** URL of l9_backup, for `l9-memory backup`, and what encrypts a backup. */
     backupDatabaseUrl: settings.BACKUP_DATABASE_URL ?? null,
     backupPassphrase: settings.BACKUP_PASSPHRASE ?? null,

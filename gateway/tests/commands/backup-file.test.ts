@@ -125,7 +125,7 @@ describeOnEmbedded.each(FORMS)('a backup, %s', (how, by) => {
   it('replaces no file', async () => {
     const path = join(folder, `${how}-there.backup`);
     writeFileSync(path, 'something else');
-    await expect(write(path, by())).rejects.toThrow('a backup never replaces one');
+    await expect(write(path, by())).rejects.toThrow('which is never replaced');
     expect(readFileSync(path, 'utf8')).toBe('something else');
     expect(existsSync(draftOf(path))).toBe(false);
   });

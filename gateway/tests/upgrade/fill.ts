@@ -18,6 +18,7 @@ export const MODEL = {
 export const ALWAYS_EMPTY = [
   'derived.memories_being_deleted',
   'derived.memories_being_restated',
+  'identity.tenant_moves',
   'transfer.imports_under_way',
 ];
 

@@ -1,5 +1,5 @@
-// The form of a backup file. Its first line says what it is; then comes a body, which may be encrypted: a line of JSON (the manifest), the
-// database, compressed by gzip, and the SHA-256 of all before it, the first line included.
+// The form of a backup file, and of the file of an exported tenant. The first line says what it is; then comes a body, which may be
+// encrypted: a line of JSON (the manifest), the rows, compressed by gzip, and the SHA-256 of all before it, the first line included.
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -36,11 +36,27 @@ const manifestForm = z.object({
 });
 export type Manifest = z.output<typeof manifestForm>;
 
+/** What is written in this form. */
+export interface FileKind<Facts extends { created_at: string }> {
+  name: 'backup' | 'tenant';
+  /** How messages call it, and the command that writes it. */
+  noun: string;
+  command: string;
+  form: z.ZodType<Facts>;
+}
+const BACKUP: FileKind<Manifest> = {
+  name: 'backup',
+  noun: 'backup of l9-memory',
+  command: 'l9-memory backup',
+  form: manifestForm,
+};
+
 export type Chunks = AsyncIterable<Uint8Array>;
 /** Encrypts or decrypts a body. */
 export type Cipher = (body: Chunks) => Promise<Chunks>;
 
-const FIRST_LINE = /^l9-memory backup 1 (plain|age) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\n$/;
+const FIRST_LINE = /^l9-memory (backup|tenant) (\d+) (plain|age) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\n$/;
+const VERSION = '1';
 const FIRST_LINE_BYTES = 64;
 const MANIFEST_BYTES = 4 * 1024 * 1024;
 const SUM_BYTES = 32;
@@ -52,32 +68,43 @@ export interface FirstLine {
   createdAt: string;
 }
 
-/** The first line of a backup; null if the file is not a backup. */
-export async function firstLineOf(path: string): Promise<FirstLine | null> {
+/** The first line of a file of this kind; null if it is none. Throws for one of a version that is not known here. */
+export async function firstLineOf(path: string, kind = 'backup'): Promise<FirstLine | null> {
   const { descriptor, size } = openFile(path);
   const parts: Buffer[] = [];
   for await (const part of chunksOf({ descriptor, size: Math.min(size, FIRST_LINE_BYTES) })) parts.push(part);
   const start = Buffer.concat(parts);
   const text = start.subarray(0, start.indexOf(LINE_FEED) + 1).toString('latin1');
-  const [, form, createdAt] = FIRST_LINE.exec(text) ?? [];
-  return form ? { text, isEncrypted: form === 'age', createdAt: createdAt! } : null;
+  const [, found, number, form, createdAt] = FIRST_LINE.exec(text) ?? [];
+  if (found !== kind) return null;
+  if (number !== VERSION)
+    throw new BackupProblem(
+      `${path}: is of version ${number} of its format, and this program knows version ${VERSION}`,
+    );
+  return { text, isEncrypted: form === 'age', createdAt: createdAt! };
 }
 
 /** Where a file is written before it is whole. */
 export const draftOf = (path: string, pid: number | string = process.pid) =>
   join(dirname(path), `.${basename(path)}.${pid}.part`);
 
+interface Written<Facts> {
+  manifest: Facts;
+  database: Chunks;
+  encrypt: Cipher | null;
+  signal: AbortSignal;
+}
+
 /** Writes a backup that only its owner may read. It gets its name when it is whole; if anything fails, nothing is left. */
-export async function writeBackup(
+export const writeBackup = (path: string, written: Written<Manifest>): Promise<void> =>
+  writeFileOf(BACKUP, path, written);
+
+export async function writeFileOf<Facts extends { created_at: string }>(
+  { name }: FileKind<Facts>,
   path: string,
-  {
-    manifest,
-    database,
-    encrypt,
-    signal,
-  }: { manifest: Manifest; database: Chunks; encrypt: Cipher | null; signal: AbortSignal },
+  { manifest, database, encrypt, signal }: Written<Facts>,
 ): Promise<void> {
-  const first = `l9-memory backup 1 ${encrypt ? 'age' : 'plain'} ${manifest.created_at}\n`;
+  const first = `l9-memory ${name} ${VERSION} ${encrypt ? 'age' : 'plain'} ${manifest.created_at}\n`;
   const draft = draftOf(path);
   try {
     // A stream that opens its file by itself may do so after it has failed, and the file would stay.
@@ -98,9 +125,9 @@ export async function writeBackup(
 }
 
 export const exists = (path: string) =>
-  new BackupProblem(`${path}: there is a file of this name, and a backup never replaces one; give another name`);
+  new BackupProblem(`${path}: there is a file of this name, which is never replaced; give another name`);
 
-async function* bodyOf(first: string, manifest: Manifest, database: Chunks) {
+async function* bodyOf(first: string, manifest: object, database: Chunks) {
   const sum = createHash('sha256').update(first);
   const line = Buffer.from(`${JSON.stringify(manifest)}\n`);
   sum.update(line);
@@ -116,21 +143,26 @@ async function* bodyOf(first: string, manifest: Manifest, database: Chunks) {
 const through = (source: Chunks, transform: NodeJS.ReadWriteStream): AsyncIterable<Buffer> =>
   connect(Readable.from(source), transform, () => {}) as unknown as AsyncIterable<Buffer>;
 
-export interface Backup {
-  manifest: Manifest;
+export interface Backup<Facts = Manifest> {
+  manifest: Facts;
   /** The database, as the engine wrote it. */
   database(): AsyncIterable<Buffer>;
 }
 
 /** Reads a backup to its end and checks that nothing in it has changed. `decryption` is asked for only if it is encrypted. */
-export async function readBackup(path: string, decryption: () => Promise<Cipher>): Promise<Backup> {
-  const first = await firstLineOf(path);
+export const readBackup = (path: string, decryption: () => Promise<Cipher>): Promise<Backup> =>
+  readFileOf(BACKUP, path, decryption);
+
+export async function readFileOf<Facts extends { created_at: string }>(
+  kind: FileKind<Facts>,
+  path: string,
+  decryption: () => Promise<Cipher>,
+): Promise<Backup<Facts>> {
+  const first = await firstLineOf(path, kind.name);
   if (!first)
-    throw new BackupProblem(
-      `${path} is not a backup of l9-memory: give the path of a file that \`l9-memory backup\` wrote`,
-    );
+    throw new BackupProblem(`${path} is not a ${kind.noun}: give the path of a file that \`${kind.command}\` wrote`);
   const decrypt = first.isEncrypted ? await decryption() : null;
-  const read = () => readBody(path, first, decrypt);
+  const read = () => readBody(kind, path, first, decrypt);
   const { manifest, database } = await read();
   for await (const _ of database) {
     // The checksum is at the end.
@@ -143,16 +175,19 @@ export async function readBackup(path: string, decryption: () => Promise<Cipher>
   };
 }
 
-async function readBody(
+async function readBody<Facts extends { created_at: string }>(
+  { form, name }: FileKind<Facts>,
   path: string,
   first: FirstLine,
   decrypt: Cipher | null,
-): Promise<{ manifest: Manifest; database: Chunks }> {
+): Promise<{ manifest: Facts; database: Chunks }> {
   const damaged = (error?: unknown) => {
     // What the file system says.
     if (codeOf(error)?.startsWith('E') && !codeOf(error)?.startsWith('ERR')) return error;
     if (error instanceof BackupProblem) return error;
-    return new BackupProblem(`${path} is damaged: it is not what was written. Restore another backup`);
+    return new BackupProblem(
+      `${path} is damaged: it is not what was written. ${name === 'backup' ? 'Restore another backup' : 'Export the tenant again'}`,
+    );
   };
   const file = createReadStream(path, { start: Buffer.byteLength(first.text) });
   try {
@@ -166,7 +201,7 @@ async function readBody(
       end = start.indexOf(LINE_FEED);
     }
     const line = start.subarray(0, end + 1);
-    const parsed = manifestForm.safeParse(JSON.parse(line.toString()));
+    const parsed = form.safeParse(JSON.parse(line.toString()));
     if (!parsed.success || parsed.data.created_at !== first.createdAt) throw damaged();
     const database = async function* () {
       const sum = createHash('sha256').update(first.text).update(line);
