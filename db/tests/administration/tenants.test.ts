@@ -71,7 +71,11 @@ describe('tenants', () => {
       return api_key as string;
     };
     expect(await newKey()).toMatch(/^l9_[\w-]{43}$/);
-    await expectRefusal(asL('select set_tenant_route($1, $2)', [administration.acme, 'x']), '42501', /permission denied/);
+    await expectRefusal(
+      asL('select set_tenant_route($1, $2)', [administration.acme, 'x']),
+      '42501',
+      /permission denied/,
+    );
     for (const route of [null, '', 'Acme', 'a_b', 'a.b', '-a', 'a-', 'a\n', 'ä', 'a'.repeat(41)])
       await expectRefusal(set(route), 'L9VAL', /^route: 1 to 40/);
     await expectRefusal(set('acme', UNKNOWN), 'L9VAL', /^tenant_id: no such tenant/);
