@@ -1,10 +1,11 @@
 --! Previous: sha1:0a48b3dae13fe18c6c1e2f4f8e085fcb21b8d404
---! Hash: sha1:1868d90c3a369e9e830ce6fb743cff6aafc5fade
+--! Hash: sha1:0a53fe875eea832fb64d560780fcd4153daa26aa
 --! Message: move tenants between databases
 
 --! split: 1-current.sql
 -- The tenants that move between databases, which a database does not serve until they have arrived. `l9-memory tenant move`,
--- which a superuser runs, writes it; refresh_active_actors() copies the state to active_actors, where current_identity() finds it.
+-- which a superuser runs, writes it. refresh_active_actors() copies the state to active_actors, where current_identity()
+-- finds it.
 create table identity.tenant_moves (
   tenant_id uuid primary key references public.tenants on delete cascade,
   state text not null,
@@ -28,7 +29,13 @@ create trigger _600_active_actors after insert or update or delete on identity.t
 
 alter table identity.tenant_moves enable row level security, force row level security;
 
+create policy tenant_isolation on identity.tenant_moves as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on identity.tenant_moves for select to l9_agent, l9_admin using (true);
 create policy definer_functions on identity.tenant_moves for select to l9_owner using (true);
+comment on policy tenant_isolation on identity.tenant_moves is 'The same rule as on tenants. Callers have no grant on this '
+  'table.';
+comment on policy scope_access on identity.tenant_moves is 'The same rule as on tenants. Callers have no grant on this table.';
 comment on policy definer_functions on identity.tenant_moves is 'refresh_active_actors() and tg__refuse_moving() read it.';
 -- No role has a grant: only a superuser moves a tenant.
 

@@ -51,7 +51,8 @@ describe('a database of the first version', () => {
 
   it('has a row in every table', () => {
     const empty = Object.keys(before).filter((table) => before[table]!.length === 0);
-    expect(empty).toStrictEqual(ALWAYS_EMPTY);
+    // Later migrations add tables.
+    expect(empty).toStrictEqual(ALWAYS_EMPTY.filter((table) => table in before));
   });
 
   it('is as it was if a program was killed in the middle of a migration', async () => {
