@@ -43,7 +43,10 @@ describe('two cells behind a proxy', () => {
       TRUSTED_PROXIES: '127.0.0.1',
       WRONG_KEYS_PER_MINUTE: '1000',
     };
-    [a, b] = await Promise.all([startTestGateway({ embedder: standIn, env }), startTestGateway({ embedder: standIn, env })]);
+    [a, b] = await Promise.all([
+      startTestGateway({ embedder: standIn, env }),
+      startTestGateway({ embedder: standIn, env }),
+    ]);
     const acme = await addTenant(a, 'acme', 'a');
     const globex = await addTenant(b, 'globex', 'b');
     Object.assign(tenants, { acme: acme.tenant, globex: globex.tenant });
@@ -135,7 +138,10 @@ describe('two cells behind a proxy', () => {
     });
 
     it('answers 421 and what to do where no tenant has the route', async () => {
-      const misdirected = { status: 421, text: expect.stringMatching(/^no tenant has this host name or key: call https/) };
+      const misdirected = {
+        status: 421,
+        text: expect.stringMatching(/^no tenant has this host name or key: call https/),
+      };
       expect(await list(name, 'nobody.memory.example', bearer(keys.acme!))).toMatchObject(misdirected);
       const unknown = keys.acme!.replace('_acme_', '_nobody_');
       expect(await list(name, 'memory.example', bearer(unknown))).toMatchObject(misdirected);
