@@ -9,7 +9,14 @@ import { eventually } from '../db/tests/support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../gateway/tests/support/gateway.ts';
 import { proxyPrograms, type Sent, send } from '../gateway/tests/support/proxies.ts';
 import { standIn } from '../gateway/tests/support/stand-in.ts';
-import { makeCertificate, PROXIES, type Proxy, type ProxyName, startProxies, writeDirectory } from './support/cells.ts';
+import {
+  makeCertificate,
+  PROXIES,
+  type ProxyName,
+  type RunningProxy,
+  startProxies,
+  writeDirectory,
+} from './support/cells.ts';
 import { openWorkplace, programs, type Workplace } from './support/programs.ts';
 
 const LIST = '{ memories { nodes { content } } }';
@@ -20,7 +27,7 @@ describe('two cells behind a proxy', () => {
   let a: TestGateway;
   let b: TestGateway;
   let ca: Buffer;
-  let proxies: Record<ProxyName, Proxy>;
+  let proxies: Record<ProxyName, RunningProxy>;
   let stopProxies: () => Promise<void>;
   const tenants: Record<string, string> = {};
   const keys: Record<string, string> = {};

@@ -9,7 +9,7 @@ const folder = join(import.meta.dirname, '..', '..', 'docker', 'cells');
 export const PROXIES = ['HAProxy', 'nginx', 'Caddy'] as const;
 export type ProxyName = (typeof PROXIES)[number];
 
-export interface Proxy {
+export interface RunningProxy {
   port: number;
   /** Makes the proxy read the directory again. */
   reload(): void;
@@ -80,9 +80,9 @@ export async function startProxies(place: Workplace, bin: string, gateways: read
       const args = ['reload', '--config', path, '--adapter', 'caddyfile', '--address', `localhost:${admin}`, '--force'];
       return { port, reload: () => void run('caddy', args) };
     },
-  } satisfies Record<ProxyName, () => Promise<Proxy>>;
+  } satisfies Record<ProxyName, () => Promise<RunningProxy>>;
 
-  const proxies = {} as Record<ProxyName, Proxy>;
+  const proxies = {} as Record<ProxyName, RunningProxy>;
   for (const name of PROXIES) proxies[name] = await start[name]();
   return {
     proxies,

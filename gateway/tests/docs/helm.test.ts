@@ -41,6 +41,7 @@ interface Pod {
   volumes: { name: string; secret?: { secretName: string; items: { key: string }[] }; emptyDir?: object }[];
 }
 interface Rendered {
+  apiVersion: string;
   kind: string;
   metadata: { name: string; annotations?: Record<string, string> };
   // biome-ignore lint/suspicious/noExplicitAny: each kind has another form, and tests look at what they asked for
@@ -76,6 +77,35 @@ const helm = helmPath();
   it('finds no fault in it', () => {
     const { status, stdout, stderr } = run('lint', '--strict', chart);
     expect(status, stdout + stderr).toBe(0);
+  });
+
+  it('renders what the schemas of Kubernetes and of the operator of Prometheus allow', async () => {
+    /** Raises what the schema of this document refuses. */
+    const validate = async (document: Rendered) => {
+      const models =
+        document.kind === 'ServiceMonitor' ? '@kubernetes-models/prometheus-operator' : 'kubernetes-models';
+      const { [document.kind]: Model } = await import(`${models}/${document.apiVersion}/${document.kind}`);
+      new Model(document).validate();
+    };
+    const all = [
+      ...render().values(),
+      ...render(
+        'autoscaling.enabled=true',
+        'serviceMonitor.enabled=true',
+        'allowedHosts={memory.example.org}',
+      ).values(),
+    ];
+    expect(new Set(all.map(({ kind }) => kind)).size).toBe(6);
+    for (const document of all) {
+      await validate(document);
+      const wrong = structuredClone(document);
+      if (document.kind === 'PodDisruptionBudget') wrong.spec.selector = 'a text';
+      else wrong.spec = 'a text';
+      await expect(validate(wrong), document.kind).rejects.toThrow();
+    }
+    const deployment = structuredClone(render().get('Deployment')!);
+    deployment.spec.template.spec.containers[0].livenessProbe.httpGet.port = true;
+    await expect(validate(deployment)).rejects.toThrow(/livenessProbe/);
   });
 
   it('starts the gateway as the image does, with probes and secrets as files, on a file system that is read-only', () => {
