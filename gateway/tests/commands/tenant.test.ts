@@ -15,10 +15,10 @@ import { emptyOf, exported, imported, leftBehind, moved, rowsOfTenant, tablesIn 
 
 const inFolder = useFolder();
 
-describe('the tables of a tenant', () => {
+describe('the list of the tables of a tenant', () => {
   const db = useTestDatabase();
 
-  it('are all tables but those that are left behind for a reason', async () => {
+  it('has all tables but those that are left behind for a reason', async () => {
     const carried = (await tablesIn(db)).map(({ name }) => name);
     const listed = Object.keys(await contentsOf(db)).map((name) => (name.includes('.') ? name : `public.${name}`));
     expect([...carried, ...leftBehind].sort()).toStrictEqual(listed.sort());
