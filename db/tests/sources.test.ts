@@ -48,7 +48,7 @@ function functionsOf(source: string) {
 }
 
 describe('db/schema', () => {
-  it('refers to no later chapter, with two exceptions', () => {
+  it('refers to no later chapter, with three exceptions', () => {
     const forward = files.flatMap(({ path, chapter, text }) =>
       [...new Set(codeOf(text).match(/\b[a-z_0-9]+\.[a-z_0-9]+/g))]
         .filter((name) => {
@@ -64,6 +64,8 @@ describe('db/schema', () => {
       ...['public.secret_settings', 'secrets.needs_look', 'secrets.redact_texts', 'secrets.severities_for'].map(
         (name) => `schema/020-audit/030-write-audit.sql: ${name}`,
       ),
+      // A tenant that moved here brought searches with it, whose texts an erasure deletes, too.
+      'schema/310-forgetting/050-erase-query-texts.sql: transfer.imported_audit_log',
     ]);
   });
 

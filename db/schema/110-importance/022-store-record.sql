@@ -15,6 +15,8 @@ begin
 end $$;
 comment on function audit.check_ids_of_record is 'Raises L9VAL unless each id was made within max_age_of_record().';
 
+-- A part is an audit row, the text of a query, or accesses. The functions that write them for a read on the primary write
+-- them here, under the ids that they got on the replica, which hold the time.
 create function audit.store_part(part text, arguments jsonb) returns void
 language plpgsql volatile set search_path = '' as $$
 declare

@@ -83,6 +83,10 @@ describe('a read on a replica', () => {
     'a page of an export': () => "select public.export_memories('memory')",
   };
 
+  // A score counts the age of a memory at the moment of the search.
+  const rounded = <T>(value: T): T =>
+    JSON.parse(JSON.stringify(value), (_, one) => (typeof one === 'number' ? Math.round(one * 1_000) / 1_000 : one));
+
   it.each(Object.keys(reads))('leaves the same records as one on the primary: %s', async (name) => {
     for (const caller of ['C', 'L']) {
       const query = reads[name]!();
@@ -90,10 +94,10 @@ describe('a read on a replica', () => {
       const direct = await recordsOf(async () => Object.assign(answer, { rows: await db.sql(caller, query) }));
       expect(await recordsOf(async () => Object.assign(halves, await read(caller, query)))).toStrictEqual([]);
       expect(direct).not.toHaveLength(0);
-      expect(await recordsOf(() => store(caller, halves.record))).toStrictEqual(direct);
+      expect(rounded(await recordsOf(() => store(caller, halves.record)))).toStrictEqual(rounded(direct));
       // Ids of accesses and times differ.
       const plain = (rows: Rows) =>
-        JSON.stringify(rows).replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d[T ][\d:.Z+]*/g, '');
+        JSON.stringify(rounded(rows)).replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d[T ][\d:.Z+]*/g, '');
       if (!name.startsWith('a page')) expect(plain(halves.rows).length).toBe(plain(answer.rows).length);
     }
   });
