@@ -114,13 +114,16 @@ describeOnServer('a search among 100,000 memories', () => {
     'its user': { 'jwt.claims.user_id': '11111111-1111-4111-8111-111111111111' },
   };
 
+  /** Of the tables that are read from end to end. The tenants are one row here, for which an index would be a detour. */
+  const scannedIn = (plans: string) =>
+    [...plans.matchAll(/Seq Scan on (?!tenants )(\w+)[^\n]*/g)].map(([line]) => line);
+
   it('reads no table from end to end, for any search and any caller', async () => {
     for (const [who, claims] of Object.entries(callers)) {
       for (const [what, args] of Object.entries(everySearch())) {
         const plans = await plansOf(args, claims);
         expect(plans, what).toMatch(/Scan/);
-        const scanned = [...plans.matchAll(/Seq Scan on (\w+)[^\n]*/g)].map(([line]) => line);
-        expect(scanned, `${what}, for a caller that can read ${who}`).toStrictEqual([]);
+        expect(scannedIn(plans), `${what}, for a caller that can read ${who}`).toStrictEqual([]);
       }
     }
     const [{ packet_id }] = await gateway.sql(
@@ -130,10 +133,7 @@ describeOnServer('a search among 100,000 memories', () => {
     for (const args of [{ packet_id }, { packet_id, as_of: '2026-06-01' }]) {
       const plans = await plansOf(args);
       expect(plans).toMatch(/Scan/);
-      expect(
-        [...plans.matchAll(/Seq Scan on (\w+)[^\n]*/g)].map(([line]) => line),
-        `like one, ${Object.keys(args)}`,
-      ).toStrictEqual([]);
+      expect(scannedIn(plans), `like one, ${Object.keys(args)}`).toStrictEqual([]);
     }
   });
 
