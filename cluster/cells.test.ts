@@ -177,7 +177,8 @@ describe('two cells behind a proxy', () => {
         while (!isOver) {
           const answer = await list(name, host, bearer(keys.acme!)).catch((error) => ({ broken: error.message }));
           if (Array.isArray(answer)) seen.add(`${host}: ${answer}`);
-          else other.push(answer);
+          // While it reloads, Caddy may reset a connection before it has read a call, which clients then repeat.
+          else if (!('broken' in answer && /^connect ECONNRESET/.test(answer.broken))) other.push(answer);
         }
       });
       const reached = (cell: string) =>
