@@ -79,7 +79,8 @@ describeOnEmbedded.each(FORMS)('a backup, %s', (how, by) => {
       writeFileSync(broken, bytes);
       return read(broken).then(
         () => 'accepted',
-        ({ message }: Error) => (/is damaged|is not a backup|is of version \d|can't be decrypted/.test(message) ? 'refused' : message),
+        ({ message }: Error) =>
+          /is damaged|is not a backup|is of version \d|can't be decrypted/.test(message) ? 'refused' : message,
       );
     };
     expect(await trial(whole)).toBe('accepted');
