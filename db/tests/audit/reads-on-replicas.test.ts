@@ -131,7 +131,7 @@ describe('a read on a replica', () => {
     await expect(db.sql('C', "select audit.store_part('audit_row', '{}')")).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('leaves a record about nobody but the caller, of what it may read, from now', async () => {
+  it('stores only records of the caller itself, of what the caller may read, with ids of this moment', async () => {
     const { record } = await read('L', "select * from public.search_memory('walrus', mode => 'lexical')");
     // L's record names a memory of l-private, which C cannot have been shown.
     const [stored] = await recordsOf(() => store('C', record));

@@ -1,6 +1,6 @@
 // `l9-memory tenant move TENANT --to URL`: from this database to another one, while the tenant is served but for a moment. At each step one
-// database alone owns the tenant: this one until its row in tenant_moves says `moved`, the other one from then on. A command that was
-// killed is run again: it begins anew before that step, and finishes after it.
+// database alone owns the tenant: this one until its row in tenant_moves says `moved`, the other one from then on. A killed command
+// can be run again: before that step it starts over, and after it, it finishes.
 import { randomUUID } from 'node:crypto';
 import { loadConfig } from '../../config/config.ts';
 import { told } from '../support/client.ts';
