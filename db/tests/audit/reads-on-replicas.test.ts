@@ -59,14 +59,15 @@ describe('a read on a replica', () => {
 
   beforeAll(async () => {
     await db.sql('L', 'select public.set_query_text_audit(true)');
-    // So old that recency is nothing: a score of today changes from one moment to the next.
-    const old = "project_id => 'l9', \"timestamp\" => '1990-01-01'";
+    // A score that counts recency changes from one moment to the next.
+    await db.sql('L', 'select public.set_search_settings(recency_boost => 0)');
+    await db.sql('L', 'select public.set_find_settings(recency_weight => 0)');
     const [row] = await db.sql(
       'C',
-      `select (memory).packet_id as id from public.save_memory('The walrus serves staging', scope => 'developer', ${old})`,
+      "select (memory).packet_id as id from public.save_memory('The walrus serves staging', scope => 'developer', project_id => 'l9')",
     );
     saved = row.id;
-    await db.sql('L', `select public.save_memory('A private walrus', scope => 'l-private', ${old})`);
+    await db.sql('L', "select public.save_memory('A private walrus', scope => 'l-private', project_id => 'l9')");
     await db.sql('C', "select public.assert_fact('walrus', 'serves', '\"staging\"', project_id => 'l9')");
     await serveModel(db, model);
     await embedPending(db, model);
