@@ -1,6 +1,9 @@
 // Positions in PostgreSQL's write-ahead log, such as 0/3000148.
 const FORM = /^([0-9A-F]{1,8})\/([0-9A-F]{1,8})$/i;
 
+/** Of answers to writes, and of requests that want to find what was written up to there. */
+export const LSN_HEADER = 'X-L9-Lsn';
+
 /** Beyond all that is ever written: where a client asks for it, only the primary is read. */
 export const END_OF_LOG = 'FFFFFFFF/FFFFFFFF';
 

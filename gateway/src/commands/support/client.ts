@@ -4,7 +4,7 @@ import { signToken } from '../../auth/jwt.ts';
 import { errorKinds } from '../../base/errors.ts';
 import { typed } from '../../base/paths.ts';
 import { type Config, ConfigError, loadConfig } from '../../config/config.ts';
-import { END_OF_LOG } from '../../database/lsn.ts';
+import { END_OF_LOG, LSN_HEADER } from '../../database/lsn.ts';
 import { loadCredentials } from '../../home/credentials.ts';
 import { findServer, ServerUnavailable } from '../../home/find-server.ts';
 import { reasonOfRefusal, UnreadableFile } from '../../input/files.ts';
@@ -13,7 +13,6 @@ const TIMEOUT_MS = 60_000;
 const TOKEN_LASTS_MS = 10 * 60_000;
 const RETRY_AFTER_MS = [200, 500, 1_000, 2_000, 4_000];
 const MAX_WAIT_MS = 60_000;
-const LSN = 'X-L9-Lsn';
 // Status codes of a server or proxy that is starting, busy or being replaced.
 const WORTH_RETRYING = new Set([429, 502, 503, 504]);
 
@@ -131,13 +130,13 @@ function sender(url: string, token: () => Promise<string>, position: string | nu
     const headers = {
       'content-type': 'application/json',
       authorization: `Bearer ${await token()}`,
-      ...(position ? { [LSN]: position } : {}),
+      ...(position ? { [LSN_HEADER]: position } : {}),
     };
     try {
       const signal = AbortSignal.timeout(TIMEOUT_MS);
       const response = await fetch(`${url}${path}`, { method: 'POST', headers, body, signal });
       const text = await response.text();
-      if (position) position = response.headers.get(LSN) ?? position;
+      if (position) position = response.headers.get(LSN_HEADER) ?? position;
       const waitMs = 1_000 * (Number(response.headers.get('retry-after')) || 0);
       return { status: response.status, answer: parseAnswer(text), waitMs };
     } catch {
