@@ -1,10 +1,14 @@
 // Runs once in each worker process, before its first test file: what jest-light-runner leaves out.
-import { setFlagsFromString } from 'node:v8';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expectWithMessage } from './expect.ts';
 import { withTimeLimits } from './time-limits.ts';
 
-// Few tests run long enough to gain from compiling the WebAssembly of PostgreSQL a second time, with optimisations.
-if (!process.env.TEST_DATABASE_URL) setFlagsFromString('--wasm-tiering-budget=200000000');
+const kept = globalThis as { engine?: WebAssembly.Module };
+// V8 keeps the code of a WebAssembly module as long as one instance of the same bytes exists. With this one, the engines of all
+// test files share what was compiled and optimised for the first of them.
+const engineFile = fileURLToPath(new URL('./pglite.wasm', import.meta.resolve('@electric-sql/pglite')));
+if (!process.env.TEST_DATABASE_URL) kept.engine ??= await WebAssembly.compile(readFileSync(engineFile));
 
 Object.assign(globalThis, withTimeLimits({ it, beforeAll, beforeEach, afterEach, afterAll }), {
   expect: expectWithMessage(expect),

@@ -1,4 +1,5 @@
 // A complete gateway in this process, for tests: a real database, all APIs, and the real embedder by default.
+import { isDeepStrictEqual } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
@@ -7,10 +8,14 @@ import { eventually } from '../../../db/tests/support/eventually.ts';
 import { type Sessions, sessionsOf } from '../../../db/tests/support/sessions.ts';
 import { signToken, type TokenRequest } from '../../src/auth/jwt.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
+import type { Embedder } from '../../src/embeddings/index.ts';
+import { localEmbedder } from '../../src/embeddings/providers/local.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { checkAnswer } from './check-answer.ts';
 import { createTestHome, type TestHome } from './home.ts';
+
+const silent = pino({ level: 'silent' });
 
 export interface GraphqlAnswer {
   status: number;
@@ -59,11 +64,24 @@ export interface TestGatewayOptions extends GatewayOptions {
   home?: TestHome;
 }
 
+let bundled: Embedder | undefined;
+
+/** The bundled model, in one process for all gateways of a test process: loading it takes longer than most tests do. */
+const bundledModel = (): Embedder => {
+  bundled ??= localEmbedder(silent);
+  return { ...bundled, close: async () => {} };
+};
+
 export async function startTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
-  const { env, logger = pino({ level: 'silent' }), home = await createTestHome(), ...rest } = options;
+  const { env, logger = silent, home = await createTestHome(), ...rest } = options;
   const config = loadConfig({ PORT: '0', CLEANUP_INTERVAL_SECONDS: '0', ...home.env, ...env });
-  // Most tests never ask by GraphQL, and its schema takes longer than all the rest.
-  const instance = await startGateway(config, logger, { buildsSchemaOnDemand: true, ...rest });
+  const isBundled = isDeepStrictEqual(config.embedding, loadConfig({}).embedding);
+  const instance = await startGateway(config, logger, {
+    // Most tests never ask by GraphQL, and its schema takes longer than all the rest.
+    buildsSchemaOnDemand: true,
+    ...(isBundled && !options.logger ? { embedder: bundledModel() } : {}),
+    ...rest,
+  });
   const credentials = loadCredentials(config);
   const clients: Client[] = [];
   const ofTools = new Map<string, Promise<Client>>();
