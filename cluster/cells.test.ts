@@ -155,6 +155,24 @@ describe('two cells behind a proxy', () => {
       expect(await list(name, 'memory.example', { 'x-api-key': unknown })).toMatchObject(misdirected);
     });
 
+    it('answers 421 to a key without a route where the directory has no line for it', async () => {
+      const statusOf = async (secret: string) => {
+        const answer = await list(name, 'memory.example', bearer(secret));
+        return Array.isArray(answer) ? 200 : answer.status;
+      };
+      writeDirectory(place, (text) => text.replace(/^- a$/m, ''));
+      try {
+        proxies[name].reload();
+        await eventually(async () => (await statusOf(keys.unrouted!).catch(() => 0)) === 421);
+        expect(await statusOf(await a.token({ caller: 'C', tenantId: tenants.acme! }))).toBe(421);
+        expect(await statusOf(keys.acme!), 'which has one').toBe(200);
+      } finally {
+        writeDirectory(place);
+        proxies[name].reload();
+      }
+      await eventually(async () => (await statusOf(keys.unrouted!).catch(() => 0)) === 200);
+    });
+
     it('tells the gateway the address of the client, whatever the client claims', async () => {
       const headers = { ...bearer(`l9k_globex_wrong-${name}`), 'x-forwarded-for': '203.0.113.7' };
       expect(await list(name, 'memory.example', headers, { from: CLIENTS[name] })).toMatchObject({ status: 401 });

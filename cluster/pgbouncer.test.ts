@@ -9,6 +9,8 @@ import { useTestGateway } from '../gateway/tests/support/gateway.ts';
 import { standIn } from '../gateway/tests/support/stand-in.ts';
 
 const silent = pino({ level: 'silent' });
+const lines: { level: number; msg: string; code?: string }[] = [];
+const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
 
 async function onServer(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: process.env.TEST_DATABASE_URL });
@@ -17,7 +19,7 @@ async function onServer(work: (client: pg.Client) => Promise<unknown>): Promise<
 }
 
 describe('a gateway behind PgBouncer in transaction mode', () => {
-  const gateway = useTestGateway({ embedder: standIn, env: { RATE_LIMIT_STORE: 'database' } });
+  const gateway = useTestGateway({ embedder: standIn, logger, env: { RATE_LIMIT_STORE: 'database' } });
   const callerPool = () => gateway.instance.database.pool;
 
   it('runs its callers through the pooler, and jobs, notifications and counts past it', async () => {
@@ -102,7 +104,7 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
     await eventually(async () => (await gateway.graphql({ token }, '{ memories { totalCount } }')).status === 200);
   });
 
-  it('is busy while the server takes no connections from the pooler, and answers once it does', async () => {
+  it('is busy while the server takes no connections from the pooler, and logs the begin and the end of it once', async () => {
     const name = new URL(gateway.home.superuserUrl!).pathname.slice(1);
     const take = (isAllowed: boolean) =>
       onServer((client) => client.query(`alter database ${pg.escapeIdentifier(name)} allow_connections ${isAllowed}`));
@@ -119,10 +121,18 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
       await eventually(async () => (await ask()).status === 503);
       const { errors } = await ask();
       expect(errors![0]!.extensions).toMatchObject({ code: 'BUSY', sqlstate: 'L9BSY' });
+      for (let round = 0; round < 5; round++) await ask();
     } finally {
       await take(true);
     }
     await eventually(async () => (await ask()).status === 200);
+    const isAway = ({ msg }: { msg: string }) => msg.startsWith('cannot connect to the database');
+    const isBack = ({ msg }: { msg: string }) => msg === 'connected to the database again';
+    const codes = lines.filter(isAway).map(({ code }) => code);
+    expect(codes.length).toBeGreaterThan(0);
+    expect(codes, 'each cause once').toStrictEqual([...new Set(codes)]);
+    expect(lines.filter(isBack)).toHaveLength(1);
+    expect(lines.findIndex(isBack)).toBeGreaterThan(lines.findLastIndex(isAway));
   });
 
   it('refuses to start where the direct URL is missing or leads to another database', async () => {

@@ -138,6 +138,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
         ...{ slowQueryMs: config.slowQueryMs, warnings, logger },
       }),
     );
+    const oauth = protectedResource(config.jwt);
     const graphql = closing.add(
       createGraphql({
         database,
@@ -148,13 +149,13 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
         refusals,
         health,
         reload,
+        oauth,
         logger,
         graphiql: !config.isProduction,
       }),
     );
     if (hasConsole(config)) mountConsole(app, { config, instance: id, keys: credentials.current, rateLimits });
     graphql.mount(app, http.server);
-    const oauth = protectedResource(config.jwt);
     oauth?.mount(app);
     mountErrors(app, logger, denials, oauth);
 

@@ -80,6 +80,7 @@ async function keepGraphqlSchema(database: Database) {
     throw new Error('the schema is only printed, and no request is answered');
   };
   const graphql = createGraphql({
+    oauth: null,
     database,
     execute: never,
     authentication: { identify: never },

@@ -24,9 +24,23 @@ const share = z.coerce.number(NO_SHARE).min(0, NO_SHARE).max(1, NO_SHARE);
 
 const oneOf = <const Name extends string>(...names: Name[]) => z.enum(names, `must be one of ${names.join(', ')}`);
 
-const databaseUrl = url('postgres:', 'postgresql:').refine(isDecodable, {
-  message: 'must have each % of its user name, password and database written as %25',
-});
+const databaseUrl = z
+  .string()
+  .refine(namesOneHost, {
+    message:
+      'must name one host. Of several hosts the driver does not find the primary: a proxy does, see docs/how-to/run-with-failover.md',
+    abort: true,
+  })
+  .pipe(url('postgres:', 'postgresql:'))
+  .refine(isDecodable, {
+    message: 'must have each % of its user name, password and database written as %25',
+  });
+
+/** False for a list of hosts as libpq takes it, before the database or as a parameter. What stands before the last @ is a password. */
+function namesOneHost(text: string): boolean {
+  const [, hosts] = /^\w+:\/\/(?:[^/?#]*@)?([^/?#@]*)/.exec(text) ?? [];
+  return !hosts?.includes(',') && !/[?&]host(addr)?=[^&#]*(,|%2c)/i.test(text);
+}
 
 function isDecodable(text: string): boolean {
   try {

@@ -13,6 +13,8 @@ export type Intent = 'read' | 'write';
 export interface FairPool extends pg.Pool {
   /** Settings of every transaction, where a pooler in between keeps none for a connection. */
   settings?: Readonly<Record<string, string>>;
+  /** Is told of each transaction, where a pooler in between takes connections that lead to no server. */
+  pooler?: Connecting;
   /** A connection for this client. Rejects with L9BSY when too many wait, or when this request has waited too long in all, and with L9DSK on a full disk. */
   connectFor?(client: string, intent: Intent): Promise<pg.PoolClient>;
   /** Called when PostgreSQL had no room on its disk for a request. */

@@ -87,10 +87,16 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
   const shown = new URL(directUrl);
   shown.password = '';
   const disk = watchRefusals();
-  const callers: FairPool = Object.assign(withFairQueue(pool, queue, 'gateway', watchConnecting(logger)), {
-    onNoRoom: disk.refused,
-    ...(config.isPooled ? { settings: { jit: 'off' } } : {}),
-  });
+  const connecting = watchConnecting(logger);
+  // A connection to a pooler tells nothing of the server behind it: a transaction does.
+  const toPooler = { ...connecting, worked() {} };
+  const callers: FairPool = Object.assign(
+    withFairQueue(pool, queue, 'gateway', config.isPooled ? toPooler : connecting),
+    {
+      onNoRoom: disk.refused,
+      ...(config.isPooled ? { settings: { jit: 'off' }, pooler: connecting } : {}),
+    },
+  );
   const replicas = config.replicas.urls.length > 0 ? await replicasOf(config, callers, workerPool, logger) : null;
   return {
     engine: 'server',

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
-import { asOutage } from './away.ts';
+import { asOutage, isFromPooler } from './away.ts';
 import type { FairPool, Intent } from './fair-pool.ts';
 import { requireReplicated } from './replicated.ts';
 
@@ -68,7 +68,9 @@ async function onConnection<T>(
       broken = reason;
     };
     try {
-      return await use(client, discard);
+      const result = await use(client, discard);
+      pool.pooler?.worked();
+      return result;
     } catch (error) {
       // The server has become a replica, or the connection leads to one: the next connection may lead to the primary.
       if (sqlstateOf(error) === SQLSTATE.readOnly) discard(error as Error);
@@ -78,6 +80,7 @@ async function onConnection<T>(
     }
   } catch (error) {
     if (sqlstateOf(error) === SQLSTATE.diskFull) pool.onNoRoom?.();
+    if (isFromPooler(error)) pool.pooler?.failed(error);
     throw asOutage(error);
   }
 }

@@ -11,6 +11,7 @@ import type { RateLimits } from '../auth/rate-limits.ts';
 import { errorExtensions, KnownError, toPublicError } from '../base/errors.ts';
 import type { Database } from '../database/index.ts';
 import { MAX_BODY_BYTES } from '../http/json-body.ts';
+import type { ProtectedResource } from '../http/protected-resource.ts';
 import type { GatewayHealth } from '../metrics/gateway-health.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { editorPlugin } from './editor/plugin.ts';
@@ -48,6 +49,8 @@ export interface PresetOptions {
   refusals: Pick<Refusals, 'record'>;
   health: Pick<GatewayHealth, 'read'>;
   reload: Reload;
+  /** Null where clients are told no issuer. */
+  oauth: Pick<ProtectedResource, 'metadataUrl'> | null;
   logger: Logger;
   /** Ruru, the GraphQL editor, at `/`. */
   graphiql: boolean;
@@ -61,6 +64,7 @@ export function createPreset({
   refusals,
   health,
   reload,
+  oauth,
   logger,
   graphiql,
 }: PresetOptions): GraphileConfig.Preset {
@@ -69,7 +73,7 @@ export function createPreset({
   const onRefused = (identity: Identity, { message }: GraphQLError) =>
     audited.set(identity, (audited.get(identity) ?? new Set()).add(message));
   const inferred = createInferred();
-  const audit = createAudit({ database, refusals, logger, audited });
+  const audit = createAudit({ database, refusals, oauth, logger, audited });
   const limits = createRateLimits({ rateLimits, denials, logger });
   const pgService = {
     ...makePgService({ pool: database.pool, schemas: ['public'], pubsub: false }),

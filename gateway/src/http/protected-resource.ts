@@ -4,12 +4,19 @@ import type { Express, Request } from 'express';
 import type { Config } from '../config/config.ts';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
-const ENDPOINT = '/mcp';
+/** The APIs that take tokens, each a resource of its own. The first one is that of a request to another path. */
+const ENDPOINTS = ['/mcp', '/graphql'] as const;
 
 export interface ProtectedResource {
   /** The address of the metadata, as a client of this request reaches it. */
   metadataUrl(request: Request): string;
   mount(app: Express): void;
+}
+
+/** Which API a request is for, be it a call or a question for the metadata. A router below the application sees a part of the path only. */
+function endpointOf({ originalUrl }: Request): string {
+  const [path] = originalUrl.split('?');
+  return ENDPOINTS.find((endpoint) => path === endpoint || path === WELL_KNOWN + endpoint) ?? ENDPOINTS[0];
 }
 
 const isWebAddress = (text: string) => /^https?:\/\//i.test(text) && URL.canParse(text);
@@ -20,7 +27,8 @@ export function protectedResource({ jwksUrl, issuer, audience }: Config['jwt']):
   // An audience that is an address is the name under which the issuer knows this server. Else the client's own address of it is taken,
   // whose host was checked before.
   const ownName = isWebAddress(audience) ? audience : null;
-  const resourceOf = (request: Request) => ownName ?? `${request.protocol}://${request.headers.host}${ENDPOINT}`;
+  const resourceOf = (request: Request) =>
+    ownName ?? `${request.protocol}://${request.headers.host}${endpointOf(request)}`;
   const pathOf = (resource: string) => WELL_KNOWN + new URL(resource).pathname.replace(/\/$/, '');
   return {
     metadataUrl(request) {
@@ -28,8 +36,9 @@ export function protectedResource({ jwksUrl, issuer, audience }: Config['jwt']):
       return new URL(resource).origin + pathOf(resource);
     },
     mount(app) {
-      // Some clients ask at the root only. There is one resource here, so the answer is the same.
-      const paths = new Set([WELL_KNOWN, WELL_KNOWN + ENDPOINT, ...(ownName === null ? [] : [pathOf(ownName)])]);
+      // Some clients ask at the root only.
+      const own = ownName === null ? [] : [pathOf(ownName)];
+      const paths = new Set([WELL_KNOWN, ...ENDPOINTS.map((endpoint) => WELL_KNOWN + endpoint), ...own]);
       app.get([...paths], (request, response) => {
         response.json({
           resource: resourceOf(request),

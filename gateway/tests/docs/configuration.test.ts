@@ -53,6 +53,27 @@ describe('the configuration', () => {
     }
   });
 
+  it('refuses a URL of a database that names several hosts, and says what finds the primary instead', () => {
+    const several = [
+      'postgres://l9_gateway:secret@a:5432,b:5432/l9_memory?target_session_attrs=read-write',
+      'postgres://l9_gateway:secret@a,b/l9_memory',
+      'postgres://[::1]:5432,[::2]:5432/l9_memory',
+      'postgres:///l9_memory?host=a,b',
+      'postgres:///l9_memory?user=l9_gateway&host=a%2Cb',
+    ];
+    const names = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_OWNER_URL', 'ROOT_DATABASE_URL'];
+    for (const name of names) {
+      for (const url of several) {
+        const open = () => loadConfig({ DATABASE_URL: 'postgres://a/l9_memory', [name]: url });
+        expect(open, url).toThrow(`${name}: must name one host`);
+        expect(open, url).toThrow('docs/how-to/run-with-failover.md');
+        expect(open, 'it shows no password').not.toThrow(/secret/);
+      }
+    }
+    const one = ['postgres://me:a,b@host/db', 'postgres://host/a,b', 'postgres:///db?host=/run/postgresql&options=a,b'];
+    for (const url of one) expect(loadConfig({ DATABASE_URL: url }).databaseUrl).toBe(url);
+  });
+
   it('takes each secret from a file instead, and refuses both', () => {
     const folder = mkdtempSync(join(tmpdir(), 'l9-secrets-'));
     try {

@@ -114,7 +114,7 @@ const helm = helmPath();
     const pod = podOf(all.get('Deployment')!);
     const [gateway] = pod.containers;
     const { version } = JSON.parse(read(root, 'package.json'));
-    expect(read(root, 'docker-compose.yml')).toContain(
+    expect(read(root, 'deploy/compose/docker-compose.yml')).toContain(
       gateway.image.replace(version, `\${L9_MEMORY_VERSION:-${version}}`),
     );
     expect(gateway.command, 'which is that of the image').toBeUndefined();
@@ -157,10 +157,10 @@ const helm = helmPath();
     expect(named('Deployment')).not.toMatch(/ROOT_DATABASE_URL|L9_OWNER_PASSWORD|l9-memory-setup/);
   });
 
-  it('sets the database up before the gateways start, with the command and the variables of docker-compose.yml', () => {
+  it('sets the database up before the gateways start, with the command and the variables of deploy/compose', () => {
     const job = render().get('Job')!;
     expect(job.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
-    const compose = load(read(root, 'docker-compose.yml')) as {
+    const compose = load(read(root, 'deploy/compose/docker-compose.yml')) as {
       services: { setup: { command: string[]; environment: Record<string, string> } };
     };
     const { command, environment: variables } = compose.services.setup;

@@ -1,5 +1,5 @@
 // What GET /metrics tells about calls and about the database, and the dashboard that shows it.
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
@@ -145,15 +145,6 @@ describe('GET /metrics', () => {
     await eventually(async () => (await inFlight('mcp')) === 0);
     expect(await inFlight('graphql')).toBe(0);
   });
-});
-
-it('loads the dashboard from files that are there, in a profile of docker compose', () => {
-  const compose = read('docker-compose.yml');
-  const mounts = [...compose.matchAll(/^ +- (\.\/docker\/monitoring\/[^:]+):([^:]+):ro$/gm)];
-  expect(mounts.map(([, file]) => existsSync(join(root, file!)))).toStrictEqual([true, true, true, true]);
-  expect(compose.match(/profiles: \[monitoring\]/g)).toHaveLength(2);
-  const [, folder] = /path: (\S+)/.exec(read('docker/monitoring/grafana/provisioning/dashboards/l9-memory.yml'))!;
-  expect(mounts.map(([, , target]) => target)).toContain(folder);
 });
 
 describeOnServer('a path for monitors while the database hangs', () => {

@@ -12,12 +12,16 @@ describeOnEmbedded('the metadata of the protected resource', () => {
     const gateway = useTestGateway({ embedder: standIn, env: { JWKS_URL, JWT_ISSUER: ISSUER } });
     const get = (path: string, headers = {}) => fetch(`${gateway.instance.url}${path}`, { headers });
 
-    it.each([WELL_KNOWN, `${WELL_KNOWN}/mcp`])('is at %s, for anybody', async (path) => {
+    it.each([
+      [WELL_KNOWN, '/mcp'],
+      [`${WELL_KNOWN}/mcp`, '/mcp'],
+      [`${WELL_KNOWN}/graphql`, '/graphql'],
+    ])('is at %s, for anybody, and names %s as the resource', async (path, endpoint) => {
       const answer = await get(path);
       expect([answer.status, await answer.json()]).toStrictEqual([
         200,
         {
-          resource: `${gateway.instance.url}/mcp`,
+          resource: gateway.instance.url + endpoint,
           authorization_servers: [ISSUER],
           bearer_methods_supported: ['header'],
           resource_name: 'l9-memory',
@@ -28,12 +32,14 @@ describeOnEmbedded('the metadata of the protected resource', () => {
     it.each([
       ['without a key', {}],
       ['with a key that nobody has', { authorization: 'Bearer nobody-has-this-key' }],
-    ])('is named by the answer to a call %s', async (_, headers) => {
-      const answer = await fetch(`${gateway.instance.url}/mcp`, { method: 'POST', headers });
-      expect(answer.status).toBe(401);
-      expect(answer.headers.get('www-authenticate')).toMatch(
-        new RegExp(`^Bearer realm="l9-memory".*, resource_metadata="${gateway.instance.url}${WELL_KNOWN}/mcp"$`),
-      );
+    ])('is named by the answer to a call %s, on each API for itself', async (_, headers) => {
+      for (const path of ['/mcp', '/graphql']) {
+        const answer = await fetch(`${gateway.instance.url}${path}`, { method: 'POST', headers });
+        expect(answer.status, path).toBe(401);
+        expect(answer.headers.get('www-authenticate')).toMatch(
+          new RegExp(`^Bearer realm="l9-memory".*, resource_metadata="${gateway.instance.url}${WELL_KNOWN}${path}"$`),
+        );
+      }
     });
 
     it('names no host that is not allowed', async () => {
@@ -53,7 +59,7 @@ describeOnEmbedded('the metadata of the protected resource', () => {
     });
 
     it('is nowhere else, and no server of tokens is', async () => {
-      for (const path of [`${WELL_KNOWN}/graphql`, '/.well-known/oauth-authorization-server', '/register'])
+      for (const path of [`${WELL_KNOWN}/health`, '/.well-known/oauth-authorization-server', '/register'])
         expect((await get(path)).status, path).toBe(404);
     });
   });
@@ -66,14 +72,16 @@ describeOnEmbedded('the metadata of the protected resource', () => {
     });
 
     it('has that address, whatever the client calls the server', async () => {
-      for (const path of ['', '/mcp', '/team/mcp']) {
+      for (const path of ['', '/mcp', '/graphql', '/team/mcp']) {
         const answer = await fetch(`${gateway.instance.url}${WELL_KNOWN}${path}`);
         expect(await answer.json(), path).toMatchObject({ resource });
       }
-      const refused = await fetch(`${gateway.instance.url}/mcp`, { method: 'POST' });
-      expect(refused.headers.get('www-authenticate')).toBe(
-        `Bearer realm="l9-memory", resource_metadata="https://memory.example${WELL_KNOWN}/team/mcp"`,
-      );
+      for (const path of ['/mcp', '/graphql']) {
+        const refused = await fetch(`${gateway.instance.url}${path}`, { method: 'POST' });
+        expect(refused.headers.get('www-authenticate'), path).toBe(
+          `Bearer realm="l9-memory", resource_metadata="https://memory.example${WELL_KNOWN}/team/mcp"`,
+        );
+      }
     });
   });
 

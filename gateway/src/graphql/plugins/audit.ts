@@ -12,6 +12,7 @@ import { currentRequestId } from '../../base/logger.ts';
 import type { Database } from '../../database/index.ts';
 import { callInTransaction } from '../../database/transaction.ts';
 import { noteRefusal } from '../../http/log-refusals.ts';
+import type { ProtectedResource } from '../../http/protected-resource.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
 import { ADMIN_QUERY } from './admin.ts';
@@ -24,6 +25,7 @@ import { addUp, askedIn } from './selections.ts';
 export interface AuditOptions {
   database: Database;
   refusals: Pick<Refusals, 'record'>;
+  oauth: Pick<ProtectedResource, 'metadataUrl'> | null;
   logger: Logger;
   /** Messages of errors in this request that are audited already: those of operations. */
   audited: WeakMap<Identity, Set<string>>;
@@ -38,7 +40,7 @@ const unserved = (answer: Answer, { sqlstate = '', retryAfterSeconds }: Partial<
   headers: { ...answer.headers, ...(retryAfterSeconds && { 'Retry-After': String(retryAfterSeconds) }) },
 });
 
-export function createAudit({ database, refusals, logger, audited }: AuditOptions): {
+export function createAudit({ database, refusals, oauth, logger, audited }: AuditOptions): {
   plugin: GraphileConfig.Plugin;
   recordAnswer: Edit;
   askedOf: (request: HttpRequest) => Omit<Request, 'failed'> | undefined;
@@ -193,7 +195,10 @@ export function createAudit({ database, refusals, logger, audited }: AuditOption
       const withheld = {
         statusCode: error.httpStatus,
         // Its key was valid when the request came.
-        headers: { ...answer.headers, ...(error.httpStatus === 401 && challenge(1, error.message)) },
+        headers: {
+          ...answer.headers,
+          ...(error.httpStatus === 401 && challenge(1, error.message, oauth?.metadataUrl(request) ?? null)),
+        },
         json: { errors: [refused.toJSON()] },
       };
       return error.retryAfterSeconds || isOutage(error.sqlstate) ? unserved(withheld, error) : withheld;
