@@ -1,6 +1,7 @@
 // The database that a tenant comes to: what must be there, the transaction in which it arrives, and how it goes again.
 import { type CellDatabase, moveOf, type Tenant } from './database.ts';
 import { TenantProblem } from './problem.ts';
+import { waitForEarlier } from './stop.ts';
 import { APPEND_ONLY, renumber, type TenantTable, TOMBSTONE } from './tables.ts';
 
 /** What a database must have for the rows of a tenant. */
@@ -139,35 +140,55 @@ async function deleteLogs({ query }: CellDatabase, tenantId: string): Promise<vo
 }
 
 /** Removes a tenant that has arrived and that this database never owned. */
-export async function removeArrived(database: CellDatabase, tables: TenantTable[], tenant: Tenant): Promise<void> {
-  const { query } = database;
-  await inTransaction(database, async () => {
-    if ((await moveOf(database, tenant))?.state !== 'arriving')
-      throw new TenantProblem(`${database.name}: the tenant is in use`);
-    await forgetServed(tenant.tenant_id, query);
-    for (const { name, where } of [...tables].reverse()) {
-      if (!APPEND_ONLY.includes(name)) await query(`delete from ${name} t where ${where}`);
-    }
-    // Last, because other tenants can't write to these logs until this transaction ends.
-    await deleteLogs(database, tenant.tenant_id);
-    await query("select pg_notify('l9_identity', '')");
-  });
-}
+export const removeArrived = (database: CellDatabase, tables: TenantTable[], tenant: Tenant): Promise<number> =>
+  remove(database, tables, tenant, 'arriving');
 
 /** Removes the rows of a tenant that another database owns; returns how many. What tells its callers so stays, and the audit log. */
-export async function removeMoved(database: CellDatabase, tables: TenantTable[], tenant: Tenant): Promise<number> {
-  const { query } = database;
+export const removeMoved = (database: CellDatabase, tables: TenantTable[], tenant: Tenant): Promise<number> =>
+  remove(database, tables, tenant, 'moved');
+
+/** In two passes: jobs that had read the rows before the first has removed them may still write what they make of them. */
+async function remove(
+  database: CellDatabase,
+  tables: TenantTable[],
+  tenant: Tenant,
+  state: 'arriving' | 'moved',
+): Promise<number> {
   let removed = 0;
-  await inTransaction(database, async () => {
-    if ((await moveOf(database, tenant))?.state !== 'moved')
-      throw new TenantProblem(`${database.name}: the tenant has not moved`);
-    for (const { name, where } of [...tables].reverse()) {
-      if (APPEND_ONLY.includes(name) || TOMBSTONE.includes(name)) continue;
-      const { rowCount } = (await query(`delete from ${name} t where ${where}`)) as unknown as { rowCount: number };
-      removed += rowCount;
-    }
-    // Words of memories that are gone stay in an index until it is built again.
-    await query('select forgetting.request_rebuild(array[$1::uuid])', [tenant.tenant_id]);
-  });
+  for (const isLast of [false, true]) {
+    await inTransaction(database, async () => {
+      if ((await moveOf(database, tenant))?.state !== state)
+        throw new TenantProblem(
+          `${database.name}: ${state === 'moved' ? 'the tenant has not moved' : 'the tenant is in use'}`,
+        );
+      removed += await removeRows(database, tables, tenant, state === 'moved');
+      if (isLast && state === 'arriving') {
+        // Last, because other tenants can't write to these logs until this transaction ends.
+        await forgetServed(tenant.tenant_id, database.query);
+        await deleteLogs(database, tenant.tenant_id);
+        await database.query("select pg_notify('l9_identity', '')");
+      }
+    });
+    if (!isLast) await waitForEarlier(database);
+  }
+  return removed;
+}
+
+async function removeRows(
+  { query }: CellDatabase,
+  tables: TenantTable[],
+  { tenant_id }: Tenant,
+  leavesTombstone: boolean,
+): Promise<number> {
+  // A job locks the memory that it writes of, so it is either waited for here, or finds that the memory is gone.
+  await query('select from public.packet_store p where p.tenant_id = $1 order by p.packet_id for update', [tenant_id]);
+  let removed = 0;
+  for (const { name, where } of tables.toReversed()) {
+    if (APPEND_ONLY.includes(name) || (leavesTombstone && TOMBSTONE.includes(name))) continue;
+    const { rowCount } = (await query(`delete from ${name} t where ${where}`)) as unknown as { rowCount: number };
+    removed += rowCount;
+  }
+  // Words of memories that are gone stay in an index until it is built again.
+  if (removed > 0) await query('select forgetting.request_rebuild(array[$1::uuid])', [tenant_id]);
   return removed;
 }

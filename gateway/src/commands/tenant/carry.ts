@@ -7,10 +7,30 @@ import { TenantProblem } from './problem.ts';
 import { ACCESS_LOG, APPEND_ONLY, copiedRowsOf, rowsOf, type TenantTable } from './tables.ts';
 
 export interface Snapshot {
-  /** The oldest transaction that the snapshot may not see. */
-  xmin: string;
+  /** The oldest transaction of this database that the snapshot may not see. */
+  since: string;
   /** How far the roll-up of accesses was. */
   countedTo: string;
+}
+
+/**
+ * A transaction such that all earlier ones of this database have ended. That of a snapshot would be no later than the oldest
+ * of the whole server, which the target may be on, too.
+ */
+async function oldestRunning(query: CellDatabase['query']): Promise<string> {
+  const oldest = async (text: string, values: string[] = []) =>
+    (await query<{ xid: string }>(text, values)).rows[0]!.xid;
+  const next = await oldest('select pg_snapshot_xmax(pg_current_snapshot())::xid::text as xid');
+  const at = (from: string) =>
+    `select coalesce((select x.xid from (${from}) as x (xid) where age(x.xid) > age($1::xid) order by age(x.xid) desc limit 1), $1::xid)::text as xid`;
+  const running = await oldest(
+    at('select a.backend_xid from pg_catalog.pg_stat_activity a where a.datname = current_database()'),
+    [next],
+  );
+  // In this order, because one that is being prepared is first in the one list, and then in the other.
+  return oldest(at('select p.transaction from pg_catalog.pg_prepared_xacts p where p.database = current_database()'), [
+    running,
+  ]);
 }
 
 /** Runs work that reads the source as it was at one moment. */
@@ -18,13 +38,13 @@ export async function inSnapshot<Result>(
   { query }: CellDatabase,
   work: (snapshot: Snapshot) => Promise<Result>,
 ): Promise<Result> {
+  const since = await oldestRunning(query);
   await query('begin isolation level repeatable read read only');
   try {
-    const { rows } = await query<Snapshot>(
-      `select pg_snapshot_xmin(pg_current_snapshot())::xid::text as xmin, r.to_xid::text as "countedTo"
-       from importance.access_roll_up r`,
+    const { rows } = await query<{ countedTo: string }>(
+      'select r.to_xid::text as "countedTo" from importance.access_roll_up r',
     );
-    return await work(rows[0]!);
+    return await work({ since, ...rows[0]! });
   } finally {
     await query('commit').catch(() => {});
   }
@@ -39,83 +59,111 @@ export function requireEqual(name: string, read: Digest, arrived: Digest): void 
     );
 }
 
-/** Carries all rows; returns how many. */
+/** How many rows of each table have arrived. Until they are committed only the session that brought them can change them. */
+export type Arrived = Map<string, number>;
+
+/** Carries all rows. */
 export async function carryAll(
   source: CellDatabase,
   target: CellDatabase,
   tables: TenantTable[],
   signal: AbortSignal,
-): Promise<number> {
-  let rows = 0;
+): Promise<Arrived> {
+  const arrived: Arrived = new Map();
   for (const table of tables) {
     signal.throwIfAborted();
     if (table.name === ACCESS_LOG) continue;
     const read = await copyRows(source.client, rowsOf(table), target.client, table.name, table.columns);
     requireEqual(table.name, read, await digestOf(target.client, copiedRowsOf(table)));
-    rows += read.rows;
+    arrived.set(table.name, read.rows);
   }
-  return rows;
+  return arrived;
 }
 
 const same = (key: string[], one: string, other: string) =>
   key.map((column) => `${one}.${column} = ${other}.${column}`).join(' and ');
 
-/** Carries what was written, changed or deleted since a snapshot; returns how many rows differed. */
-export async function carryDifference(
-  source: CellDatabase,
-  target: CellDatabase,
-  tables: TenantTable[],
-  since: string,
-  signal: AbortSignal,
-): Promise<number> {
-  const totals = new Map<string, number>();
-  const wholes = new Map<string, Digest>();
-  let rows = 0;
-  // Rows that others refer to are found by those, so they go last.
-  for (const table of [...tables].reverse()) {
-    signal.throwIfAborted();
-    if (table.name === ACCESS_LOG) continue;
-    const changed = ` and age(t.xmin) <= age('${since}'::xid)`;
-    const { rows: counted } = await source.query<{ total: string; changed: string }>(
-      `select count(*) as total, count(*) filter (where true${changed}) as changed from ${table.name} t where ${table.where}`,
-    );
-    const found = { total: Number(counted[0]!.total), changed: Number(counted[0]!.changed) };
-    totals.set(table.name, found.total);
-    if (table.key) rows += await carryChanged(source, target, { ...table, key: table.key }, found, changed);
-    else {
-      const read = await carryWhole(source, target, table, found);
-      if (read) wholes.set(table.name, read);
-      rows += read?.rows ?? 0;
-    }
-  }
-  for (const table of tables) {
-    if (table.name === ACCESS_LOG) continue;
-    const arrived = await count(target.query, `select count(*) from ${table.name} t where ${table.where}`);
-    if (arrived !== totals.get(table.name))
-      throw new TenantProblem(
-        `${table.name}: there are ${totals.get(table.name)} rows, and ${arrived} arrived: nothing was moved`,
-      );
-    const read = wholes.get(table.name);
-    if (read) requireEqual(table.name, read, await digestOf(target.client, copiedRowsOf(table)));
-  }
-  return rows;
-}
+// A list of places that is longer than this is not faster than a search through the table.
+const MOST_PLACES = 10_000;
 
 interface Found {
   total: number;
   changed: number;
+  /** The condition on the rows that have changed. */
+  isChanged: string;
+}
+
+/** What has changed since a transaction, table by table, in one pass over each. */
+async function findChanges({ query }: CellDatabase, tables: TenantTable[], since: string): Promise<Map<string, Found>> {
+  const changed = `age(t.xmin) <= age('${since}'::xid)`;
+  const { rows } = await query<{ name: string; total: string; places: string[] | null }>(
+    tables
+      .map(
+        ({ name, where }) =>
+          `select '${name}' as name, count(*) as total, array_agg(t.ctid::text) filter (where ${changed}) as places from ${name} t where ${where}`,
+      )
+      .join(' union all '),
+  );
+  return new Map(
+    rows.map(({ name, total, places }) => {
+      // Partitions have rows in the same places, so the other condition stays.
+      const list = (places ?? []).map((place) => `"${place}"`).join(',');
+      const near = places && places.length <= MOST_PLACES ? ` and t.ctid = any ('{${list}}'::tid[])` : '';
+      const found = { total: Number(total), changed: places?.length ?? 0, isChanged: `${near} and ${changed}` };
+      return [name, found];
+    }),
+  );
+}
+
+/**
+ * Carries what was written, changed or deleted since a transaction; returns how many rows differed. Tables in which nothing
+ * differs are left as they were counted and compared before.
+ */
+export async function carryDifference(
+  source: CellDatabase,
+  target: CellDatabase,
+  tables: TenantTable[],
+  arrived: Arrived,
+  since: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const carried = tables.filter(({ name }) => name !== ACCESS_LOG);
+  const changes = await findChanges(source, carried, since);
+  const found = ({ name }: TenantTable) => changes.get(name)!;
+  const different = carried.filter(
+    (table) => found(table).changed > 0 || found(table).total !== arrived.get(table.name),
+  );
+  const wholes = new Map<string, Digest>();
+  let rows = 0;
+  // Rows that others refer to are found by those, so they go last.
+  for (const table of different.toReversed()) {
+    signal.throwIfAborted();
+    const before = arrived.get(table.name)!;
+    if (table.key) rows += await carryChanged(source, target, { ...table, key: table.key }, found(table), before);
+    else {
+      const read = await carryWhole(source, target, table);
+      wholes.set(table.name, read);
+      rows += read.rows;
+    }
+  }
+  for (const table of carried) {
+    // The rows of deeper tables are found by those of others, which may have changed.
+    if (!different.includes(table) && table.depth === 0) continue;
+    const there = await count(target.query, `select count(*) from ${table.name} t where ${table.where}`);
+    if (there !== found(table).total)
+      throw new TenantProblem(
+        `${table.name}: there are ${found(table).total} rows, and ${there} arrived: nothing was moved`,
+      );
+    const read = wholes.get(table.name);
+    if (read) requireEqual(table.name, read, await digestOf(target.client, copiedRowsOf(table)));
+    arrived.set(table.name, there);
+  }
+  return rows;
 }
 
 /** Of a table without a key. It is compared when all tables are there, because its rows are found by those of others. */
-async function carryWhole(
-  source: CellDatabase,
-  target: CellDatabase,
-  table: TenantTable,
-  found: Found,
-): Promise<Digest | null> {
+async function carryWhole(source: CellDatabase, target: CellDatabase, table: TenantTable): Promise<Digest> {
   const { name, where, columns } = table;
-  const arrived = await count(target.query, `select count(*) from ${name} t where ${where}`);
-  if (found.changed === 0 && found.total === arrived) return null;
   await target.query(`delete from ${name} t where ${where}`);
   return copyRows(source.client, rowsOf(table), target.client, name, columns);
 }
@@ -124,24 +172,25 @@ async function carryChanged(
   source: CellDatabase,
   target: CellDatabase,
   table: TenantTable & { key: string[] },
-  found: Found,
-  changed: string,
+  { total, changed, isChanged }: Found,
+  arrived: number,
 ): Promise<number> {
   const { name, columns, key, where } = table;
   const isAppendOnly = APPEND_ONLY.includes(name);
-  const elsewhere = ` and not exists (select from pg_temp.difference d where ${same(key, 'd', 't')})`;
-  await target.query(
-    `create temporary table difference on commit drop as select ${columns.join(', ')} from ${name} with no data`,
-  );
+  const list = columns.join(', ');
+  await target.query(`create temporary table difference on commit drop as select ${list} from ${name} with no data`);
   const read =
-    found.changed === 0
+    changed === 0
       ? null
-      : await copyRows(source.client, rowsOf(table, changed), target.client, 'pg_temp.difference', columns);
-  const kept = await count(target.query, `select count(*) from ${name} t where ${where}${elsewhere}`);
-  const vanished = kept + found.changed - found.total;
-  if (vanished !== 0) await deleteVanished(source, target, table, elsewhere);
+      : await copyRows(source.client, rowsOf(table, isChanged), target.client, 'pg_temp.difference', columns);
+  await target.query('analyze pg_temp.difference');
+  const again = await count(
+    target.query,
+    `select count(*) from pg_temp.difference d where exists (select from ${name} t where ${same(key, 'd', 't')} and ${where})`,
+  );
+  const vanished = arrived - again + changed - total;
+  if (vanished !== 0) await deleteVanished(source, target, table);
   if (read) {
-    const list = columns.join(', ');
     if (!isAppendOnly)
       await target.query(`delete from ${name} t using pg_temp.difference d where ${same(key, 'd', 't')}`);
     await target.query(
@@ -151,21 +200,20 @@ async function carryChanged(
     requireEqual(name, read, await digestOf(target.client, copiedRowsOf({ ...table, where: these })));
   }
   await target.query('drop table pg_temp.difference');
-  return found.changed + Math.max(vanished, 0);
+  return changed + Math.max(vanished, 0);
 }
 
 async function deleteVanished(
   source: CellDatabase,
   target: CellDatabase,
   { name, key, where }: TenantTable & { key: string[] },
-  elsewhere: string,
 ): Promise<void> {
   const list = key.join(', ');
   await target.query(`create temporary table present on commit drop as select ${list} from ${name} with no data`);
   const keys = `select ${key.map((column) => `t.${column}`).join(', ')} from ${name} t where ${where}`;
   await copyRows(source.client, keys, target.client, 'pg_temp.present', key);
   await target.query(
-    `delete from ${name} t where ${where}${elsewhere} and not exists (select from pg_temp.present p where ${same(key, 'p', 't')})`,
+    `delete from ${name} t where ${where} and not exists (select from pg_temp.present p where ${same(key, 'p', 't')})`,
   );
   await target.query('drop table pg_temp.present');
 }

@@ -19,7 +19,7 @@ import {
   requireNeeds,
 } from './arrival.ts';
 import { carrySealed, chainOf, sealRows } from './audit.ts';
-import { carryAll, carryDifference, inSnapshot, type Snapshot } from './carry.ts';
+import { type Arrived, carryAll, carryDifference, inSnapshot } from './carry.ts';
 import {
   type CellDatabase,
   lockTenant,
@@ -44,8 +44,9 @@ export interface MoveOptions extends SourceOptions {
   cancel?: boolean;
 }
 
-// While the tenant is served, differences are carried until one takes less than this, or so often.
-const SHORT_ROUND_MS = 1_000;
+// While the tenant is served, differences are carried until that is short, is hardly shorter than before, or was done so often.
+const SHORT_ROUND_MS = 500;
+const STILL_FASTER = 0.8;
 const MOST_ROUNDS = 10;
 
 type Say = (line: string) => void;
@@ -101,15 +102,15 @@ async function cancel(source: CellDatabase, target: CellDatabase | null, tenant:
     throw new TenantProblem(
       `${tenant.name} is arriving in ${source.name}: cancel the move in the database that it comes from`,
     );
-  if (target && (await moveOf(target, tenant))?.state === 'arriving') {
-    await removeArrived(target, await tablesOf(target.query, tenant.tenant_id), tenant);
-    say(`what had arrived in ${target.name} is removed`);
-  }
   say(
     (await resume(source, tenant))
       ? `${source.name} serves ${tenant.name} again`
       : `${source.name} serves ${tenant.name}`,
   );
+  if (target && (await moveOf(target, tenant))?.state === 'arriving') {
+    await removeArrived(target, await tablesOf(target.query, tenant.tenant_id), tenant);
+    say(`what had arrived in ${target.name} is removed`);
+  }
   return 0;
 }
 
@@ -129,47 +130,65 @@ async function carry(
   const { signal, forget } = stopSignal({ exitCode: 130, onLimit: () => {} });
   let mayHaveMoved = false;
   try {
-    // Its number is taken before that of the first transaction of the target, which may be on the same server.
     const began = performance.now();
-    let since = await inSnapshot(source, async (snapshot) => {
+    let arrived: Arrived = new Map();
+    let last = await inSnapshot(source, async (snapshot) => {
       await beginArrival(target);
       if (returning) await replaceTombstone(target, tables, tenant);
-      const rows = await carryAll(source, target, tables, signal);
+      arrived = await carryAll(source, target, tables, signal);
+      const rows = [...arrived.values()].reduce((sum, each) => sum + each, 0);
       const logged = await carryAccesses(source, target, tables, null, false);
       const sealed = await carrySealed(source, target, tables, tenant.tenant_id);
       say(`${rows + logged + sealed} rows are in ${target.name} as they are here, after ${seconds(began)} s`);
       return snapshot;
     });
     const round = (isLast: boolean) =>
-      inSnapshot(source, async (snapshot): Promise<[Snapshot, number]> => {
-        const rows = await carryDifference(source, target, tables, since.xmin, signal);
-        const logged = await carryAccesses(source, target, tables, since.countedTo, isLast);
-        return [snapshot, rows + logged + (await carrySealed(source, target, tables, tenant.tenant_id))];
+      inSnapshot(source, async (snapshot) => {
+        const rows = await carryDifference(source, target, tables, arrived, last.since, signal);
+        const logged = await carryAccesses(source, target, tables, last.countedTo, isLast);
+        last = snapshot;
+        return rows + logged + (await carrySealed(source, target, tables, tenant.tenant_id));
       });
-    for (let n = 1; n <= MOST_ROUNDS; n++) {
+    for (let n = 1, former = Infinity; n <= MOST_ROUNDS; n++) {
       const start = performance.now();
-      const [snapshot, rows] = await round(false);
-      since = snapshot;
-      if (performance.now() - start < SHORT_ROUND_MS || rows === 0) break;
+      const rows = await round(false);
+      const took = performance.now() - start;
+      if (took < SHORT_ROUND_MS || rows === 0 || took > former * STILL_FASTER) break;
+      former = took;
     }
 
-    const stopped = performance.now();
+    const step = timer();
     await stop(source, tenant, moveId);
-    const [last, rows] = await round(true);
+    step('until what had begun was over');
+    const rows = await round(true);
+    step('for the last changes');
     await endArrival(target, tenant, last.countedTo, moveId);
+    step('to commit there');
     signal.throwIfAborted();
     mayHaveMoved = true;
     await handOver(source, tenant, moveId, cell ?? null);
     await serve(target, tenant, moveId);
-    say(
-      `${rows} rows that had changed came after; ${tenant.name} was stopped for ${Math.round(performance.now() - stopped)} ms`,
-    );
+    step('to hand over');
+    say(`${rows} rows that had changed came after; ${tenant.name} was stopped for ${step.told()}`);
   } catch (error) {
     if (!mayHaveMoved) await giveBack(source, target, tables, tenant);
     throw mayHaveMoved || !signal.aborted ? error : new TenantProblem(`stopped: ${source.name} serves ${tenant.name}`);
   } finally {
     forget();
   }
+}
+
+/** How long the steps of the stop take, in whole milliseconds. */
+function timer() {
+  const began = performance.now();
+  const steps: string[] = [];
+  let last = began;
+  const ms = (since: number) => `${Math.round(performance.now() - since)} ms`;
+  const step = (what: string) => {
+    steps.push(`${ms(last)} ${what}`);
+    last = performance.now();
+  };
+  return Object.assign(step, { told: () => `${ms(began)} (${steps.join(', ')})` });
 }
 
 const seconds = (since: number) => ((performance.now() - since) / 1_000).toFixed(1);
@@ -181,6 +200,7 @@ async function prepare(source: CellDatabase, target: CellDatabase, tenant: Tenan
     throw new TenantProblem(
       `${tenant.name} is arriving in ${source.name}, which does not own it: run the move that brings it here again`,
     );
+  if (await resume(source, tenant)) say(`${source.name} serves ${tenant.name} again, until the move has got as far`);
   const there = await moveOf(target, tenant);
   if (there?.state === 'stopped')
     throw new TenantProblem(`${target.name} is moving ${tenant.name} elsewhere: cancel that first`);
@@ -191,7 +211,6 @@ async function prepare(source: CellDatabase, target: CellDatabase, tenant: Tenan
   const returning = there?.state === 'moved';
   await requireFree(target, tenant, returning);
   if (returning) await removeLogs(target, tenant);
-  if (await resume(source, tenant)) say(`${source.name} serves ${tenant.name} again, until the move has got as far`);
   return { returning, moveId: randomUUID() };
 }
 
@@ -202,16 +221,16 @@ async function giveBack(
   tenant: Tenant,
 ): Promise<void> {
   try {
-    await target.query('rollback');
-    if ((await moveOf(target, tenant))?.state === 'arriving') await removeArrived(target, tables, tenant);
-  } catch {
-    // Whatever is left there is never served, and the next move removes it.
-  }
-  try {
     await source.query('rollback');
     await resume(source, tenant);
   } catch {
     process.stderr.write(`${tenant.name} may be stopped in ${source.name}: run this command again, or with --cancel\n`);
+  }
+  try {
+    await target.query('rollback');
+    if ((await moveOf(target, tenant))?.state === 'arriving') await removeArrived(target, tables, tenant);
+  } catch {
+    // Whatever is left there is never served, and the next move removes it.
   }
 }
 

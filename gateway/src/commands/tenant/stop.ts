@@ -4,7 +4,7 @@ import type { CellDatabase, Tenant } from './database.ts';
 import { TenantProblem } from './problem.ts';
 
 const WAIT_MS = 20;
-/** How long callers are made to wait for a transaction that does not end, before the tenant is served again. */
+/** How long a transaction is waited for, while callers are refused. */
 const PATIENCE_MS = 5_000;
 
 interface Session {
@@ -24,13 +24,17 @@ const SESSIONS = `
 
 /** From its commit on, every call of the tenant is refused. It resolves when all that began earlier has ended. */
 export async function stop(source: CellDatabase, { tenant_id }: Tenant, moveId: string): Promise<void> {
-  const { query, name } = source;
-  await query(
+  await source.query(
     `insert into identity.tenant_moves as m (tenant_id, state, move_id) values ($1, 'stopped', $2)
      on conflict (tenant_id) do update set state = 'stopped', move_id = excluded.move_id, changed_at = clock_timestamp()
      where m.state = 'arrived'`,
     [tenant_id, moveId],
   );
+  await waitForEarlier(source);
+}
+
+/** Resolves when every transaction that is open now has ended. */
+export async function waitForEarlier({ query, name }: CellDatabase): Promise<void> {
   const { rows: older } = await query<Session>(SESSIONS);
   const until = Date.now() + PATIENCE_MS;
   for (;;) {

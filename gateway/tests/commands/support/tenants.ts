@@ -4,6 +4,7 @@ import pg from 'pg';
 import { serverUrl } from '../../../../db/tests/support/engine.ts';
 import { DEFAULT_TENANT } from '../../../../db/tests/support/sessions.ts';
 import type { TestDatabase } from '../../../../db/tests/support/test-database.ts';
+import type { EncryptionOptions } from '../../../src/commands/backup/encryption.ts';
 import { exportTenant } from '../../../src/commands/tenant/export.ts';
 import { importTenant } from '../../../src/commands/tenant/import.ts';
 import { type MoveOptions, moveTenant } from '../../../src/commands/tenant/move.ts';
@@ -54,9 +55,21 @@ export const leftBehind = Object.keys(LEFT_BEHIND);
 
 const env = { ROOT_DATABASE_URL: serverUrl! };
 
-export const exported = (from: Place, out: string, tenant = DEFAULT_TENANT) =>
-  run(() => exportTenant(env, tenant, { out, database: nameOf(from) }));
-export const imported = (file: string, to: Place) => run(() => importTenant(env, file, { database: nameOf(to) }));
+/** `more`: options of the encryption, and of the environment what begins with BACKUP_. */
+type More = EncryptionOptions & { BACKUP_PASSPHRASE?: string };
+const withMore = ({ BACKUP_PASSPHRASE, ...options }: More) => ({
+  env: BACKUP_PASSPHRASE === undefined ? env : { ...env, BACKUP_PASSPHRASE },
+  options,
+});
+
+export const exported = (from: Place, out: string, tenant = DEFAULT_TENANT, more: More = {}) => {
+  const { env, options } = withMore(more);
+  return run(() => exportTenant(env, tenant, { out, database: nameOf(from), ...options }));
+};
+export const imported = (file: string, to: Place, more: More = {}) => {
+  const { env, options } = withMore(more);
+  return run(() => importTenant(env, file, { database: nameOf(to), ...options }));
+};
 type Named = Pick<Place, 'superuserUrl'>;
 export const moved = (from: Named, to: Named | null, options: Partial<MoveOptions> = {}, tenant = DEFAULT_TENANT) =>
   run(() => moveTenant(env, tenant, { database: nameOf(from), ...(to ? { to: to.superuserUrl! } : {}), ...options }));
