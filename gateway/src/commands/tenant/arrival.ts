@@ -147,6 +147,9 @@ export const removeArrived = (database: CellDatabase, tables: TenantTable[], ten
 export const removeMoved = (database: CellDatabase, tables: TenantTable[], tenant: Tenant): Promise<number> =>
   remove(database, tables, tenant, 'moved');
 
+/** How long a transaction is waited for while nobody is refused. */
+const PATIENCE_MS = 60_000;
+
 /** In two passes: jobs that had read the rows before the first has removed them may still write what they make of them. */
 async function remove(
   database: CellDatabase,
@@ -169,7 +172,7 @@ async function remove(
         await database.query("select pg_notify('l9_identity', '')");
       }
     });
-    if (!isLast) await waitForEarlier(database);
+    if (!isLast) await waitForEarlier(database, PATIENCE_MS);
   }
   return removed;
 }

@@ -33,10 +33,10 @@ export async function stop(source: CellDatabase, { tenant_id }: Tenant, moveId: 
   await waitForEarlier(source);
 }
 
-/** Resolves when every transaction that is open now has ended. */
-export async function waitForEarlier({ query, name }: CellDatabase): Promise<void> {
+/** Resolves when every transaction that is open now has ended; rejects if one lasts longer than this patience. */
+export async function waitForEarlier({ query, name }: CellDatabase, patienceMs = PATIENCE_MS): Promise<void> {
   const { rows: older } = await query<Session>(SESSIONS);
-  const until = Date.now() + PATIENCE_MS;
+  const until = Date.now() + patienceMs;
   for (;;) {
     const { rows: now } = await query<Session>(SESSIONS);
     const left = older.find(({ pid, since }) => now.some((one) => one.pid === pid && one.since === since));
