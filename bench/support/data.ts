@@ -153,8 +153,6 @@ export async function dropIndexes(client: pg.ClientBase, tables: readonly string
   return rows;
 }
 
-export const isNoGraph = ({ definition }: Pick<SavedIndex, 'definition'>) => !definition.includes(' USING hnsw ');
-
 /** Creates the indexes on all connections in parallel. */
 export async function makeIndexes(
   clients: readonly pg.ClientBase[],
@@ -247,12 +245,11 @@ const addContexts = (client: pg.ClientBase) =>
     [MODEL],
   );
 
-/** Fills a new database on all connections in parallel. `hasGraphs`: whether the vectors get their HNSW indexes. */
+/** Fills a new database on all connections in parallel. */
 export async function loadData(
   clients: readonly pg.ClientBase[],
   rows: number,
   report: (line: string) => void,
-  hasGraphs = true,
 ): Promise<void> {
   report(`loading ${rows.toLocaleString('en')} memories`);
   const client = clients[0]!;
@@ -289,7 +286,7 @@ export async function loadData(
   progress.stop();
   await addContexts(client);
   await onEach('reset session_replication_role');
-  await makeIndexes(clients, hasGraphs ? indexes : indexes.filter(isNoGraph), report);
+  await makeIndexes(clients, indexes, report);
   await client.query('vacuum (analyze) public.packet_store, public.memory_embeddings, public.memory_contexts');
   report('  the words of each audience');
   await client.query('select ranking.count_stale_audiences(1000)');
