@@ -1,7 +1,7 @@
 // Starts the server: `npm start`, or `l9-memory start`.
-import { restartWithMallocTrim } from './commands/support/malloc-trim.ts';
+import { restartWithLessMemory } from './commands/support/less-memory.ts';
 
-restartWithMallocTrim();
+restartWithLessMemory();
 const { serve } = await import('./commands/start.ts');
 const onDemand = process.argv.includes('--on-demand');
 process.exitCode = await serve(process.env, { onDemand });

@@ -9,8 +9,8 @@ export function serverCommands(program: Command): void {
     .description('start the server')
     .addHelpText('after', example('PORT=9002 l9-memory start'))
     .action(async () => {
-      const { restartWithMallocTrim } = await import('../commands/support/malloc-trim.ts');
-      restartWithMallocTrim();
+      const { restartWithLessMemory } = await import('../commands/support/less-memory.ts');
+      restartWithLessMemory();
       const { serve } = await import('../commands/start.ts');
       process.exitCode = await serve(process.env, { onDemand: false });
     });
