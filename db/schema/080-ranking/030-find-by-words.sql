@@ -60,8 +60,8 @@ call identity.describe('ranking.scanned_memories', 'What one round of walk_words
   last_score: The score that the index gave the last of them.
   slack: The largest quotient of a score of ours and that of the index.');
 
--- The rows of `source` have their words in an array, which holds its elements unpacked, so that this is done once and not for each
--- word of the query. OFFSET keeps each subquery separate, so that nothing is computed twice.
+-- The rows of `source` have their words in an array, which holds its elements unpacked, so that this is done once and not for
+-- each word of the query. OFFSET keeps each subquery separate, so that nothing is computed twice.
 create function ranking.score_statement(source text, words integer) returns text language sql immutable parallel safe
 set search_path = ''
 return pg_catalog.format($sql$
@@ -124,7 +124,8 @@ begin
         row_limit integer, bucket integer) returns setof ranking.scanned_memories
       -- pg_textsearch calls one of its functions by an unqualified name while it plans.
       language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
-        -- The index must be scanned in order: the planner, which has no statistics of it, would score and sort every memory instead.
+        -- The index must be scanned in order. Without statistics (the embedded engine has no autovacuum, and a new database has
+        -- none yet) the planner expects one or two rows, and would score and sort every memory instead.
         set enable_seqscan = off set enable_sort = off set plan_cache_mode = force_generic_plan as $body$
       begin
         case $7%2$s
@@ -261,8 +262,8 @@ end $$;
 comment on function ranking.walk_words is 'The memories of a bucket of tenants with the highest scores for weighed words (BM25 '
   'with b = 0). The index is scanned until it is certain that no other memory scores higher, because the order of the index '
   'depends on rows that the caller cannot read. Only l9_searcher may call it.';
-grant execute on function ranking.score_statement, ranking.index_source, ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query,
-  ranking.occurrences, ranking.saturation to l9_searcher;
+grant execute on function ranking.score_statement, ranking.index_source, ranking.walk_words, ranking.filter_condition,
+  ranking.word_weight, ranking.lexeme_query, ranking.occurrences, ranking.saturation to l9_searcher;
 
 -- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are returned.
 create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer,

@@ -133,6 +133,6 @@ begin
 end $$;
 comment on function public.register_embedding_model is 'Registers a model and creates its partial HNSW indexes and the functions '
   'that scan them. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
-grant execute on function embeddings.nearest_statement, embeddings.nearest_function_name, embeddings.embedding_index_name, embeddings.embedding_type_name,
-  embeddings.embedding_expression to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function embeddings.nearest_statement, embeddings.nearest_function_name, embeddings.embedding_index_name,
+  embeddings.embedding_type_name, embeddings.embedding_expression to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model to l9_worker, l9_platform_admin;

@@ -16,6 +16,6 @@ language sql immutable parallel safe
 return row(
   (memory).metadata ->> 'creator', (memory).metadata ->> 'source', (memory).text_creator, null, null, (memory).review_state,
   coalesce((memory).metadata ->> 'creator' = own_creator, false))::public.standing;
-comment on function standing.own_standing is 'The standing of a memory, apart from what superseded it. own_creator: the caller''s '
-  'name as a creator.';
+comment on function standing.own_standing is 'The standing of a memory, apart from what superseded it. own_creator: the name '
+  'of the caller as a creator.';
 grant execute on function standing.own_standing to l9_agent, l9_admin, l9_platform_admin;
