@@ -12,7 +12,7 @@ const WARM_UP = 3;
 
 /** The word retriever as search_memory runs it. */
 const ours = `
-  select ranking.find_by_words(q.words, (ranking.weigh_words(q.words)).weights, null, ${CANDIDATES}) as ids
+  select (ranking.find_by_words(q.words, (ranking.weigh_words(q.words)).weights, null, ${CANDIDATES})).ids
   from (select words.of_query($1, 'english') as words) q`;
 
 /** All words must match. That favours this design, since it ranks far fewer rows than BM25, which needs only one match. */

@@ -142,7 +142,7 @@ describe('the catalogue', () => {
 
   it('lets only two functions, which run for their caller, and one that tells nothing read the index of words', async () => {
     expect((await namesOf(functions(`p.proowner = 'l9_searcher'::regrole`))).sort()).toStrictEqual([
-      'ranking ranking.find_by_words(text[],double precision[],ranking.word_filter,integer)',
+      'ranking ranking.find_by_words(text[],double precision[],ranking.word_filter,integer,double precision)',
       'ranking ranking.read_word_indexes()',
       'ranking ranking.weigh_words(text[],text[],text)',
     ]);
@@ -152,7 +152,7 @@ describe('the catalogue', () => {
     );
     await expectNone(
       `select p.oid::regprocedure, role from pg_proc p, unnest(array['l9_agent', 'l9_admin', 'l9_platform_admin', 'l9_worker', 'l9_owner', 'l9_gateway']) as role
-       where (p.proname = 'to_bm25query' or p.proname ~ '^bm25_.*score' or p.proname = 'walk_words')
+       where (p.proname = 'to_bm25query' or p.proname ~ '^bm25_.*score' or p.proname ~ '^(walk|scan_\\d+)_words$')
          and role <> 'l9_owner' and has_function_privilege(role, p.oid, 'execute')`,
     );
     await expectNone(

@@ -35,10 +35,11 @@ create function identity.current_projects() returns text[] language sql stable p
 return coalesce((identity.current_identity()).projects, '{}');
 comment on function identity.current_projects is 'Projects that the caller can work in; {*} is all, {} none.';
 
--- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
+-- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost. It asks
+-- the claim alone, because each policy also asks for tenant or scopes, which a session without an identity has none of.
 create function identity.has_every_project() returns boolean language sql stable parallel safe
-return coalesce('*' = any ((identity.current_identity()).projects), false);
-comment on function identity.has_every_project is 'True if the caller can work in every project of its tenant.';
+return identity.claim('projects') is null or '*' = any (identity.list_claim('projects'));
+comment on function identity.has_every_project is 'True if no claim keeps the caller to some projects of its tenant.';
 grant execute on function identity.current_tenant_id, identity.current_org_id, identity.current_user_id, identity.current_caller,
   identity.current_creator, identity.current_scopes, identity.current_writable_scopes, identity.current_projects,
   identity.has_every_project to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -33,43 +33,50 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type, null), 'hnsw_', 'nearest_');
 comment on function embeddings.nearest_function_name is 'Name of the function that scans a model''s indexes of one type.';
 
+create function embeddings.nearest_statement(scan text) returns text language sql immutable parallel safe set search_path = ''
+return pg_catalog.format($sql$
+  with nearest as materialized (%s)
+  select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
+    array_agg(f.chunk_index order by f.distance), (select count(*) from nearest)
+  from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$, scan);
+comment on function embeddings.nearest_statement is 'The statement that returns the memories of a scan of vectors once each, '
+  'nearest first, with their similarities and chunks, and the number of rows scanned.';
+
 -- Builds the source of the function, with one branch for each bucket of tenants.
 create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text) returns void
 language plpgsql volatile set search_path = '' as $$
 declare
-  branch constant text := $sql$
-    when %1$s then
-      return query
-      select m.packet_id, m.chunk_index, %2$s operator(extensions.<=>) query
-      from public.memory_embeddings m
-      where m.model = %3$L and m.embedding_type = %4$L and %5$s
-        and (m.ttl is null or m.ttl > pg_catalog.now())
-        and (searched_scopes is null or m.scope = any (searched_scopes))
-        and (searched_project is null or m.project_id is null or m.project_id = searched_project)
-        and (searched_branch is null or m.branch is null or m.branch = searched_branch)
-        and (uses_chunks or m.chunk_index = 0)
-      order by %2$s operator(extensions.<=>) query limit row_limit;$sql$;
-  signature constant text := format('embeddings.%I', embeddings.nearest_function_name(model, embedding_type));
+  scan constant text := $sql$
+    select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) query as distance
+    from public.memory_embeddings m
+    where m.model = %2$L and m.embedding_type = %3$L and %4$s
+      and (m.ttl is null or m.ttl > pg_catalog.now())
+      and (searched_scopes is null or m.scope = any (searched_scopes))
+      and (searched_project is null or m.project_id is null or m.project_id = searched_project)
+      and (searched_branch is null or m.branch is null or m.branch = searched_branch)
+      and (uses_chunks or m.chunk_index = 0)
+    order by %1$s operator(extensions.<=>) query limit row_limit$sql$;
+  name constant text := format('embeddings.%I', embeddings.nearest_function_name(model, embedding_type));
 begin
   execute format($sql$
 create or replace function %s(
   bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text,
-  uses_chunks boolean) returns table (packet_id uuid, chunk_index integer, distance double precision)
+  uses_chunks boolean, out ids uuid[], out scores real[], out chunks integer[], out scanned bigint)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $body$
 begin
   case bucket%s
   end case;
 end
 $body$ $sql$,
-    signature, embeddings.compared_vector_type(), (
-      select string_agg(format(
-        branch, b.bucket, embeddings.embedding_expression(dimensions), model, embedding_type,
-        packets.in_bucket('m', b.bucket)), '')
+    name, embeddings.compared_vector_type(), (
+      select string_agg(format(' when %s then select n.* into ids, scores, chunks, scanned from (%s) n;', b.bucket,
+        embeddings.nearest_statement(format(
+          scan, embeddings.embedding_expression(dimensions), model, embedding_type, packets.in_bucket('m', b.bucket)))), '')
       from unnest(packets.tenant_buckets()) as b (bucket)));
-  execute format('comment on function %s is %L', signature, format(
+  execute format('comment on function %s is %L', name, format(
     'The rows nearest to a vector that the caller may read, of type %s and made by %s, from the index of a bucket of tenants.',
     embedding_type, model));
-  execute format('grant execute on function %s to l9_agent, l9_admin, l9_platform_admin', signature);
+  execute format('grant execute on function %s to l9_agent, l9_admin, l9_platform_admin', name);
 end $$;
 comment on function embeddings.create_nearest_function is 'Creates the function that scans the indexes of a model for one '
   'embedding type. It has one statement for each index, because the planner must know the index, and PostgreSQL keeps their '
@@ -126,6 +133,6 @@ begin
 end $$;
 comment on function public.register_embedding_model is 'Registers a model and creates its partial HNSW indexes and the functions '
   'that scan them. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
-grant execute on function embeddings.nearest_function_name, embeddings.embedding_index_name, embeddings.embedding_type_name,
-  embeddings.embedding_expression to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function embeddings.nearest_statement, embeddings.nearest_function_name, embeddings.embedding_index_name,
+  embeddings.embedding_type_name, embeddings.embedding_expression to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model to l9_worker, l9_platform_admin;

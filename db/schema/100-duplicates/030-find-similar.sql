@@ -67,8 +67,8 @@ begin
     place.user_id := user_id;
     place.kinds := array[kind];
     place.excluded_packet_id := except_id;
-    candidates := ranking.find_by_words(
-      rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
+    candidates := (ranking.find_by_words(
+      rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates)).ids;
 
     select m.dimensions into dimensions from public.embedding_models m
     where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;

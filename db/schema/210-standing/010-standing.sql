@@ -11,12 +11,11 @@ call identity.describe('public.standing', 'Whose word a memory is, and whether i
     administrators see it. Null: it needed no review.
   is_own: True if the caller saved it.');
 
-create function standing.standing_of(memory public.packet_store, superseded_by uuid, is_partly_superseded boolean)
-returns public.standing
-language sql stable parallel safe
+create function standing.own_standing(memory public.packet_store, own_creator text) returns public.standing
+language sql immutable parallel safe
 return row(
-  (memory).metadata ->> 'creator', (memory).metadata ->> 'source', (memory).text_creator, superseded_by,
-  case when superseded_by is not null then is_partly_superseded end,
-  (memory).review_state, coalesce((memory).metadata ->> 'creator' = identity.current_creator(), false))::public.standing;
-comment on function standing.standing_of is 'The standing of a memory, given what superseded it.';
-grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;
+  (memory).metadata ->> 'creator', (memory).metadata ->> 'source', (memory).text_creator, null, null, (memory).review_state,
+  coalesce((memory).metadata ->> 'creator' = own_creator, false))::public.standing;
+comment on function standing.own_standing is 'The standing of a memory, apart from what superseded it. own_creator: the name '
+  'of the caller as a creator.';
+grant execute on function standing.own_standing to l9_agent, l9_admin, l9_platform_admin;

@@ -6,18 +6,30 @@ call identity.describe('standing.placed_hit', 'A hit in its new order: its place
   explanation: If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise
     empty.');
 
--- Works on places in the list rather than on scores: a hit gets a place just behind its last successor, and then at
--- most the score of the hit before it.
+-- Looks for successors only if a hit names one or states facts, which few memories do. Works on places in the list rather than on
+-- scores: a hit gets a place just behind its last successor, and then at most the score of the hit before it.
 create function standing.place_hits(packet_ids uuid[], scores real[] default null, as_of timestamptz default null)
 returns setof standing.placed_hit
 language plpgsql stable set search_path = '' set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
-  known constant standing.succession[] := array(select s from standing.successors(packet_ids, as_of) s);
+  own_creator constant text := identity.current_creator();
+  own_places bigint[];
+  own_standings public.standing[];
+  has_successors boolean;
+  known standing.succession[] := '{}';
   sort_keys numeric[] := array(select p.place from generate_series(1, cardinality(packet_ids)) as p (place));
   pairs integer[][];
   pair integer[];
   has_moved boolean;
 begin
+  select array_agg(i.place), array_agg(standing.own_standing(p, own_creator)), as_of is not null
+    or bool_or(p.envelope ? 'superseded_by')
+    or exists (select from public.fact_evidence e where e.packet_id = any (packet_ids))
+  into own_places, own_standings, has_successors
+  from unnest(packet_ids) with ordinality as i (packet_id, place) join public.packet_store p on p.packet_id = i.packet_id;
+  if has_successors then
+    known := array(select s from standing.successors(packet_ids, as_of) s);
+  end if;
   pairs := (
     select array_agg(array[array_position(packet_ids, k.packet_id), array_position(packet_ids, k.successor_id)])
     from unnest(known) k
@@ -36,14 +48,16 @@ begin
     exit when not has_moved;
   end loop;
   return query
-  select i.place::integer, standing.standing_of(p, s.successor_id, s.is_partial), i.lowest,
+  select i.place::integer, row(o.creator, o.source, o.text_creator, s.successor_id,
+      case when s.successor_id is not null then s.is_partial end, o.review_state, o.is_own)::public.standing, i.lowest,
     case when i.score > i.lowest
       then jsonb_build_object('superseded', jsonb_build_object('by', s.successor_id, 'score', i.score)) else '{}' end
   from (
     select i.*, min(i.score) over (order by i.sort_key, i.place) as lowest
     from unnest(packet_ids, scores, sort_keys) with ordinality as i (packet_id, score, sort_key, place)
   ) i
-  join public.packet_store p on p.packet_id = i.packet_id
+  join unnest(own_places, own_standings)
+    as o (place, creator, source, text_creator, superseded_by, is_partly_superseded, review_state, is_own) on o.place = i.place
   left join lateral (
     select k.successor_id, k.is_partial from unnest(known) k
     where k.packet_id = i.packet_id and k.is_direct order by k.successor_id desc limit 1

@@ -77,6 +77,7 @@ declare
   uses_contexts constant boolean := request.as_of is null and (request.settings).lexical_context_weight > 0
     and request.context_ids is distinct from '{}';
   weights ranking.word_weights;
+  found ranking.scored_memories;
   candidate_ids uuid[];
   successors uuid[];
   answer search.scored_words;
@@ -91,11 +92,23 @@ begin
     -- Texts that changed since are not among ids, but must be weighed by the same weights.
     candidate_ids := request.ids;
   else
-    candidate_ids := ranking.find_by_words(lexemes, weights.weights, request.word_filter, request.candidates);
+    found := ranking.find_by_words(
+      lexemes, weights.weights, request.word_filter, request.candidates, weights.average_length);
+    candidate_ids := found.ids;
     if request.joins_packets then
       -- The filter need not state every condition of the search.
       candidate_ids := search.matching(request, candidate_ids);
     end if;
+  end if;
+  if request.ids is null and not (request.joins_packets or uses_contexts or wants_places) and found_by_meaning is null then
+    -- The index's own reading of these texts is enough.
+    answer.words := (
+      select row(array_agg(f.id order by f.score desc, f.id desc), array_agg(f.score::real order by f.score desc, f.id desc),
+        null)::search.ranked_memories
+      from unnest(found.ids, found.length_scores) as f (id, score));
+    answer.weights := weights.weights;
+    answer.average_length := weights.average_length;
+    return answer;
   end if;
   if uses_contexts then
     successors := search.successors(request, candidate_ids[:(search.as_context_search(request)).candidates]);

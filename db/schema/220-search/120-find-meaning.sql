@@ -132,15 +132,10 @@ begin
     answer := null;
     rows := 0;
     foreach bucket in array request.buckets loop
-      execute format($sql$
-        with nearest as materialized (%s)
-        select array_agg(f.packet_id order by f.distance), array_agg((1 - f.distance)::real order by f.distance),
-          array_agg(f.chunk_index order by f.distance), (select count(*) from nearest)
-        from (select distinct on (n.packet_id) n.* from nearest n order by n.packet_id, n.distance) f$sql$,
-        case when request.joins_packets
-          then search.joined_scan(request, embedding_type, bucket)
-          else format('select * from embeddings.%I($1, $2, $3, $4, $5, $7, $6)',
-            embeddings.nearest_function_name(request.model, embedding_type)) end)
+      execute case when request.joins_packets
+        then embeddings.nearest_statement(search.joined_scan(request, embedding_type, bucket))
+        else format('select * from embeddings.%I($1, $2, $3, $4, $5, $7, $6)',
+          embeddings.nearest_function_name(request.model, embedding_type)) end
       into part.ids, part.scores, part.chunks, part_rows
       using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks,
         request.branch;

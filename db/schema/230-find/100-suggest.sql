@@ -113,7 +113,7 @@ begin
     lexemes := words.of_query_in(word, request.languages);
     -- Stop words, and words that some memory has, are not misspelled.
     continue when lexemes = '{}'
-      or ranking.find_by_words(lexemes, array_fill(1.0::double precision, array[cardinality(lexemes)]), filter, 1) <> '{}';
+      or (ranking.find_by_words(lexemes, array_fill(1.0::double precision, array[cardinality(lexemes)]), filter, 1)).ids <> '{}';
     known := coalesce(known, find.known_words(request));
     continue when word = any (known);
     better := find.correction_of(word, known);

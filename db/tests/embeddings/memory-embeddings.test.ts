@@ -80,7 +80,7 @@ describe('memory_embeddings', () => {
        from public.memory_embeddings e where e.packet_id = $1`,
       [id],
     );
-    const scan = `select n.packet_id from embeddings.${name}($1, $2, 1000, $3, null, null, true) n where n.packet_id = $4`;
+    const scan = `select from embeddings.${name}($1, $2, 1000, $3, null, null, true) n where $4 = any (n.ids)`;
     const found = async (caller: string, scopes: string[] | null) =>
       (await db.sql(caller, scan, [bucket, query, scopes, id])).length;
     for (const caller of ['L', 'C', 'L', 'C']) expect(await found(caller, null)).toBe(caller === 'L' ? 1 : 0);

@@ -61,7 +61,7 @@ describe('find_by_words', () => {
   });
 
   const find = async (lexemes: string[], weights: number[], wanted: number): Promise<string[]> =>
-    (await db.sql('C', 'select ranking.find_by_words($1, $2, null, $3) as ids', [lexemes, weights, wanted]))[0].ids;
+    (await db.sql('C', 'select (ranking.find_by_words($1, $2, null, $3)).ids', [lexemes, weights, wanted]))[0].ids;
 
   const stems = async (query: string): Promise<string[]> =>
     (await db.asSuperuser(`select words.of_query($1, 'english') as words`, [query]))[0].words;
