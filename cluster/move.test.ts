@@ -1,17 +1,16 @@
 // A tenant moves between two databases: under load through two gateways, and with a command that is killed at each of its steps.
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../db/tests/support/eventually.ts';
 import { addTenant } from '../db/tests/support/tenants.ts';
-import { openTestDatabase, type TestDatabase } from '../db/tests/support/test-database.ts';
+import type { TestDatabase } from '../db/tests/support/test-database.ts';
 import { moved, rowsOfTenant } from '../gateway/tests/commands/support/tenants.ts';
-import { spawnCommand } from '../gateway/tests/support/command.ts';
 import { startTestGateway, type TestGateway } from '../gateway/tests/support/gateway.ts';
 import { createTestHome, type TestHome } from '../gateway/tests/support/home.ts';
 import { standIn } from '../gateway/tests/support/stand-in.ts';
+import { type Claims, goOn, isWaiting, moving, openMovingTenant, serves, stateIn, wait } from './support/moves.ts';
 
 const WRITERS = 4;
 const SAVE =
@@ -109,53 +108,13 @@ describe('a tenant that moves under load', () => {
 
 describe('a move that is killed', () => {
   let databases: [TestDatabase, TestDatabase];
-  let claims: { 'jwt.claims.tenant_id': string };
-  let tenant: string;
-
+  let claims: Claims;
   beforeAll(async () => {
-    databases = [await openTestDatabase(), await openTestDatabase()];
-    claims = await addTenant(databases[0], 'acme');
-    tenant = claims['jwt.claims.tenant_id'];
-    await databases[0].asSuperuser("update public.tenants set route = 'acme' where tenant_id = $1", [tenant]);
-    for (let n = 0; n < 20; n++)
-      await databases[0].sql(
-        'C',
-        'select public.save_memory($1, project_id => $2)',
-        [`Note ${n} of the tenant.`, 'l9'],
-        claims,
-      );
-    // Steps of the command wait here, so that it can be killed in the middle.
-    for (const db of databases)
-      await db.asSuperuser(`
-        create function public.wait_a_while() returns trigger language plpgsql as $$ begin
-          if exists (select from test_waits.waits w where w.step = tg_argv[0]) then perform pg_sleep(3); end if;
-          return coalesce(new, old); end $$;
-        create schema test_waits; create table test_waits.waits (step text);
-        create trigger _999_arrive before insert on public.packet_store for each row execute function public.wait_a_while('copy');
-        alter table public.packet_store enable always trigger _999_arrive;
-        create trigger _999_leave before delete on public.packet_store for each row execute function public.wait_a_while('remove');
-        alter table public.packet_store enable always trigger _999_leave;
-        create trigger _999_arriving before insert on identity.tenant_moves
-          for each row when (new.state = 'arriving') execute function public.wait_a_while('arriving');
-        create trigger _999_moved before update on identity.tenant_moves
-          for each row when (new.state = 'moved') execute function public.wait_a_while('moved');
-        create trigger _999_arrived before update on identity.tenant_moves
-          for each row when (new.state = 'arrived') execute function public.wait_a_while('arrived')`);
+    ({ databases, claims } = await openMovingTenant());
   });
   afterAll(async () => {
     for (const db of databases ?? []) await db.close();
   });
-
-  const stateIn = async (db: TestDatabase): Promise<string | null> =>
-    (await db.asSuperuser('select state from identity.tenant_moves where tenant_id = $1', [tenant]))[0]?.state ?? null;
-  const serves = (db: TestDatabase): Promise<boolean> =>
-    db.sql('C', 'select identity.current_caller() as caller', [], claims).then(
-      ([{ caller }]) => caller === 'C',
-      (error) => {
-        expect(error.code).toBe('L9BSY');
-        return false;
-      },
-    );
 
   // Where each step waits, what both databases say then, and who serves once the command is gone.
   it.each([
@@ -166,57 +125,37 @@ describe('a move that is killed', () => {
     ['while the directory is read', 'reload', 'none', ['moved'], ['arrived'], 'target'],
     ['while rows are removed', 'remove', 'source', ['moved'], ['arrived'], 'target'],
   ] as const)('%s leaves one owner, and is finished when it runs again', async (_, step, place, here, there, server) => {
-    const [source, target] = (await serves(databases[0]))
+    const [source, target] = (await serves(databases[0], claims))
       ? databases
       : ([...databases].reverse() as [TestDatabase, TestDatabase]);
+    const tenant = claims['jwt.claims.tenant_id'];
     const before = await rowsOfTenant(source, tenant);
     expect(before['public.packet_store']).toHaveLength(20);
     const map = join(folder, `${step}.map`);
     writeFileSync(map, 'acme from\n');
-    if (place !== 'none')
-      await (place === 'source' ? source : target).asSuperuser('insert into test_waits.waits values ($1)', [step]);
+    const waiting = place === 'source' ? source : target;
+    if (step !== 'reload') await wait(waiting, step);
 
-    const command = (reload: string) => {
-      const args = ['tenant', 'move', 'acme', '--database', new URL(source.superuserUrl!).pathname.slice(1)];
-      const env = { ROOT_DATABASE_URL: source.superuserUrl!, TARGET_DATABASE_URL: target.superuserUrl! };
-      return spawnCommand([...args, '--directory', map, '--cell', 'to', '--reload', reload], { home: folder, env });
-    };
-    const child = command(step === 'reload' ? 'sleep 3' : 'true');
-    let said = '';
-    child.stderr.on('data', (part) => {
-      said += part;
+    const command = (reload: string) =>
+      moving(source, target, folder, ['--directory', map, '--cell', 'to', '--reload', reload]);
+    const killed = command(step === 'reload' ? 'sleep 3' : 'true');
+    await killed.until(async () => {
+      // At no moment do both serve.
+      expect((await serves(target, claims)) && (await serves(source, claims))).toBe(false);
+      return step === 'reload' ? readFileSync(map, 'utf8') === 'acme to\n' : isWaiting(waiting);
     });
-    const isThere = () =>
-      eventually(async () => {
-        if (child.exitCode !== null) throw new Error(`the command ended: ${said}`);
-        // At no moment do both serve.
-        expect((await serves(target)) && (await serves(source))).toBe(false);
-        const isWaiting =
-          place === 'none'
-            ? readFileSync(map, 'utf8') === 'acme to\n'
-            : (
-                await source.asSuperuser("select from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'", [
-                  new URL((place === 'source' ? source : target).superuserUrl!).pathname.slice(1),
-                ])
-              ).length > 0;
-        return isWaiting;
-      });
-    await isThere();
-    child.kill('SIGKILL');
-    await once(child, 'close');
-    expect([...here]).toContain(await stateIn(source));
-    expect([...there]).toContain(await stateIn(target));
-    expect([await serves(source), await serves(target)]).toStrictEqual([server === 'source', server === 'target']);
-    for (const db of databases) await db.asSuperuser('delete from test_waits.waits');
+    await killed.kill();
+    expect([...here]).toContain(await stateIn(source, claims));
+    expect([...there]).toContain(await stateIn(target, claims));
+    expect([await serves(source, claims), await serves(target, claims)]).toStrictEqual([
+      server === 'source',
+      server === 'target',
+    ]);
+    if (step !== 'reload') await goOn(waiting, step);
 
-    const again = command('true');
-    said = '';
-    again.stderr.on('data', (part) => {
-      said += part;
-    });
-    const [code] = await once(again, 'close');
+    const [code, said] = await command('true').end();
     expect([code, said]).toStrictEqual([0, expect.stringContaining('serves acme')]);
-    expect([await serves(source), await serves(target)]).toStrictEqual([false, true]);
+    expect([await serves(source, claims), await serves(target, claims)]).toStrictEqual([false, true]);
     expect(await rowsOfTenant(target, tenant)).toStrictEqual(before);
     expect((await rowsOfTenant(source, tenant))['public.packet_store']).toStrictEqual([]);
     expect(readFileSync(map, 'utf8')).toBe('acme to\n');

@@ -153,6 +153,8 @@ export async function dropIndexes(client: pg.ClientBase, tables: readonly string
   return rows;
 }
 
+export const isNoGraph = ({ definition }: Pick<SavedIndex, 'definition'>) => !definition.includes(' USING hnsw ');
+
 /** Creates the indexes on all connections in parallel. */
 export async function makeIndexes(
   clients: readonly pg.ClientBase[],
@@ -245,11 +247,12 @@ const addContexts = (client: pg.ClientBase) =>
     [MODEL],
   );
 
-/** Fills a new database on all connections in parallel. */
+/** Fills a new database on all connections in parallel. `hasGraphs`: whether the vectors get their HNSW indexes. */
 export async function loadData(
   clients: readonly pg.ClientBase[],
   rows: number,
   report: (line: string) => void,
+  hasGraphs = true,
 ): Promise<void> {
   report(`loading ${rows.toLocaleString('en')} memories`);
   const client = clients[0]!;
@@ -286,7 +289,7 @@ export async function loadData(
   progress.stop();
   await addContexts(client);
   await onEach('reset session_replication_role');
-  await makeIndexes(clients, indexes, report);
+  await makeIndexes(clients, hasGraphs ? indexes : indexes.filter(isNoGraph), report);
   await client.query('vacuum (analyze) public.packet_store, public.memory_embeddings, public.memory_contexts');
   report('  the words of each audience');
   await client.query('select ranking.count_stale_audiences(1000)');

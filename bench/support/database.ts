@@ -13,8 +13,13 @@ export interface BenchDatabase {
   close(keep: boolean): Promise<void>;
 }
 
-export async function openBenchDatabase(url: string, rows: number, report: (line: string) => void) {
-  const home = await createNamedHome(url, `l9_bench_${rows}`, `data ${DATA_VERSION}`);
+/** `hasGraphs`: whether its vectors get their HNSW indexes. */
+export async function openBenchDatabase(url: string, rows: number, report: (line: string) => void, hasGraphs = true) {
+  const home = await createNamedHome(
+    url,
+    `l9_bench_${rows}`,
+    `data ${DATA_VERSION}${hasGraphs ? '' : ' without graphs'}`,
+  );
   const superuser = new pg.Pool({ connectionString: home.superuserUrl!, max: 4 });
   await dropOutdated(superuser, `l9_bench_${rows}_`);
   const clients = await Promise.all(Array.from({ length: LOADERS }, () => superuser.connect()));
@@ -28,7 +33,7 @@ export async function openBenchDatabase(url: string, rows: number, report: (line
       await client.query('set session_replication_role = replica');
       await client.query('delete from public.memory_embeddings; delete from public.packet_store');
       await client.query('reset session_replication_role');
-      await loadData(clients, rows, report);
+      await loadData(clients, rows, report, hasGraphs);
       await client.query('create table bench.loaded as select now() as at');
     }
   } finally {

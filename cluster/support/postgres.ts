@@ -77,10 +77,14 @@ async function startServer(place: Workplace, name: string, more: Record<string, 
 }
 
 /** `settings`: of PostgreSQL, beside those of a test. */
-export async function startPrimary(place: Workplace, settings: Record<string, string> = {}): Promise<Server> {
+export async function startPrimary(
+  place: Workplace,
+  settings: Record<string, string> = {},
+  name = 'primary',
+): Promise<Server> {
   const options = ['-A', 'trust', '-U', 'postgres', '--locale-provider=builtin', '--locale=C.UTF-8', '--no-sync'];
-  await succeeds(place.run('initdb', 'initdb', '-D', place.inside('primary'), ...options));
-  return startServer(place, 'primary', settings);
+  await succeeds(place.run('initdb', 'initdb', '-D', place.inside(name), ...options));
+  return startServer(place, name, settings);
 }
 
 export async function startReplica(
