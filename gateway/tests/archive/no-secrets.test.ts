@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { type Planted, plantSecrets } from '../../../bench/eval/secrets/planted.ts';
 import { PERSONAL, SECRETS } from '../../../db/tests/secrets/support.ts';
 import { grepDatabase } from '../../../db/tests/support/dump.ts';
+import { engine } from '../../../db/tests/support/engine.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 /** One of each provider. */
@@ -152,7 +153,9 @@ describe('a session with a secret', () => {
   it('is refused for the tokens of all providers, in the surroundings in which people meet them', async () => {
     expect(planted.length).toBeGreaterThan(20);
     const stored: string[] = [];
-    for (const { provider, text } of planted) {
+    // The patterns are the same on both engines: in WebAssembly, where a search takes several times as long, every fourth one.
+    const tried = planted.filter((_, n) => engine === 'server' || n % SHARE === 0);
+    for (const { provider, text } of tried) {
       refused.add(text);
       const { result } = await store(places.message!(text));
       if (result?.status !== 'refused') stored.push(provider);
