@@ -4,7 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { expectWithMessage } from './expect.ts';
 import { withTimeLimits } from './time-limits.ts';
 
-const kept = globalThis as { engine?: WebAssembly.Module };
+/** What is used of it here: Node's types leave WebAssembly to those of browsers. */
+declare const WebAssembly: { compile(bytes: Uint8Array): Promise<object> };
+
+const kept = globalThis as { engine?: object };
 // V8 keeps the code of a WebAssembly module as long as one instance of the same bytes exists. With this one, the engines of all
 // test files share what was compiled and optimised for the first of them.
 const engineFile = fileURLToPath(new URL('./pglite.wasm', import.meta.resolve('@electric-sql/pglite')));
