@@ -11,7 +11,7 @@ import { parseMasterKeys } from '../gateway/src/config/master-keys.ts';
 import { inOneTrip, type Settings } from '../gateway/src/database/index.ts';
 import { createTestHome } from '../gateway/tests/support/home.ts';
 import { type Bench, ratio } from './support/bench.ts';
-import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
+import { inTurn, quantile, ratioOf, timed, warmUpInTurn } from './support/load.ts';
 import { memoryText } from './support/texts.ts';
 
 const BYTES = 100_000;
@@ -112,7 +112,7 @@ export const archive: Bench = {
             return timed(() => root.query('insert into public.plain (id, bytes) values ($1, $2)', [id, bytes]));
           }),
       };
-      await inTurn(1, writes);
+      await warmUpInTurn(seconds, writes);
       const written = await inTurn(rounds, writes);
       const reads = {
         ours: (round: number) =>
@@ -126,7 +126,7 @@ export const archive: Bench = {
             return timed(() => root.query('select bytes from public.plain where id = $1', [id]));
           }),
       };
-      await inTurn(1, reads);
+      await warmUpInTurn(seconds, reads);
       const read = await inTurn(rounds, reads);
 
       await root.query('set session_replication_role = replica');
@@ -140,7 +140,7 @@ export const archive: Bench = {
       };
       const lists = async (ours: string, theirs: string) => {
         const sides = { ours: list(ours), theirs: list(theirs) };
-        await inTurn(1, sides);
+        await warmUpInTurn(seconds, sides);
         return inTurn(rounds, sides);
       };
       const newest = await lists(

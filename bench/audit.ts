@@ -4,7 +4,7 @@ import { claimsOf } from '../db/tests/support/sessions.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { createTestHome } from '../gateway/tests/support/home.ts';
 import { type Bench, ratio } from './support/bench.ts';
-import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
+import { inTurn, quantile, ratioOf, timed, warmUpInTurn } from './support/load.ts';
 import { memoryText } from './support/texts.ts';
 
 const BATCH = 1_000;
@@ -66,8 +66,8 @@ export const audit: Bench = {
 
     try {
       await root.connect();
-      await inTurn(1, both(batch));
-      await inTurn(1, both(concurrent));
+      await warmUpInTurn(seconds, both(batch));
+      await warmUpInTurn(seconds, both(concurrent));
       // Sealing runs concurrently, as in production.
       const sealing = setInterval(() => void root.query('select audit.seal_audit()').catch(() => {}), 10_000);
       const batches = await inTurn(Math.max(1, Math.round(seconds * 2.5)), both(batch));

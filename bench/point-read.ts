@@ -4,7 +4,7 @@ import { type Bench, ratio } from './support/bench.ts';
 import { startServerProcess } from './support/child.ts';
 import { environmentOf, tokenOf } from './support/gateway.ts';
 import { httpClient } from './support/http.ts';
-import { closedLoop, inTurn, mustSucceed, perSecond, quantile, ratioOf } from './support/load.ts';
+import { closedLoop, inTurn, mustSucceed, perSecond, quantile, ratioOf, warmUpInTurn } from './support/load.ts';
 
 const CONNECTIONS = 20;
 const ROUNDS = 6;
@@ -45,7 +45,7 @@ export const pointRead: Bench = {
         mustSucceed(sample, 'point reads');
         return [perSecond(sample)];
       };
-      await inTurn(1, { ours: rate(ours), theirs: rate(theirs), unrecorded: rate(unrecorded) });
+      await warmUpInTurn(context.seconds, { ours: rate(ours), theirs: rate(theirs), unrecorded: rate(unrecorded) });
       const rates = await inTurn(ROUNDS, { ours: rate(ours), theirs: rate(theirs), unrecorded: rate(unrecorded) });
       const row = (against: 'theirs' | 'unrecorded') => ({
         ours: quantile(rates.ours.flat(), 0.5),

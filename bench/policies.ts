@@ -4,7 +4,7 @@ import pg from 'pg';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { type Bench, type Context, type Row, ratio } from './support/bench.ts';
-import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
+import { inTurn, quantile, ratioOf, timed, warmUpInTurn } from './support/load.ts';
 import { agentOf, type TenantName } from './support/tenants.ts';
 
 const columns = 'p.packet_id, p.packet_type, p.content, p.scope, p.project_id, p.tags, p."timestamp"';
@@ -76,7 +76,7 @@ async function compare(context: Context, name: TenantName, agents: pg.Pool, stat
   const [asAgent, asRoot] = [await agent.answer(ids[0]!), await root.answer(ids[0]!)];
   if (JSON.stringify(asAgent) !== JSON.stringify(asRoot)) throw new Error(`${statement.name}: the two answers differ`);
 
-  await inTurn(1, { ours: agent.run, theirs: root.run });
+  await warmUpInTurn(context.seconds, { ours: agent.run, theirs: root.run });
   const times = await inTurn(Math.max(2, Math.round(context.seconds * 5)), { ours: agent.run, theirs: root.run });
   return ratio({
     what: `${statement.name} under RLS, of ${visible.toLocaleString('en')} visible`,

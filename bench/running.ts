@@ -14,13 +14,16 @@ import { memoryText, queryText, TOPICS } from './support/texts.ts';
 const SAVERS = 4;
 const SEARCHERS = 20;
 
-// Instead of the five minutes after which memory is given back.
-const IDLE_SECONDS = 10;
+// Instead of the five minutes after which memory is given back; less in a short run, whose figures say nothing.
+const idleSecondsOf = ({ seconds }: Pick<Context, 'seconds'>) => Math.min(10, Math.ceil(2 * seconds));
 // Memory is given back again after each idle time, so that it takes two of them where jobs had work in the first.
-const REST_SECONDS = 4 * IDLE_SECONDS;
+const IDLE_TIMES = 4;
 const MOST_USES = 150;
 const START_PAIRS = 5;
-const withIdleTime = (env: Record<string, string>) => ({ ...env, IDLE_SECONDS: String(IDLE_SECONDS) });
+const withIdleTime = (env: Record<string, string>, idleSeconds: number) => ({
+  ...env,
+  IDLE_SECONDS: String(idleSeconds),
+});
 
 /** How many saves and searches come before the rest: all of them, unless the steps with load are shorter than 7.5 s. */
 const usesOf = ({ seconds }: Pick<Context, 'seconds'>) => Math.min(MOST_USES, Math.ceil(20 * seconds));
@@ -43,10 +46,10 @@ async function use(gateway: RunningGateway, uses: number) {
 }
 
 /** Memory once it was used, then nothing was asked for a while, and how long the first search after that takes. */
-async function atRest(gateway: RunningGateway, uses: number) {
+async function atRest(gateway: RunningGateway, uses: number, idleSeconds: number) {
   await use(gateway, uses);
   await drained(gateway);
-  await sleep(REST_SECONDS * 1_000);
+  await sleep(IDLE_TIMES * idleSeconds * 1_000);
   const memory = gateway.memory();
   const began = performance.now();
   await gateway.tool('search_memory', { query: 'asked after a rest' });
@@ -110,13 +113,13 @@ async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
   const uses = usesOf({ seconds });
   const home = await createTestHome(serverUrl);
   try {
-    const gateway = await startRealGateway(withIdleTime(home.env));
+    const gateway = await startRealGateway(withIdleTime(home.env, idleSecondsOf({ seconds })));
     try {
       await sleep(1_000);
       const started = gateway.memory();
       const vectors = await backlog(gateway, Math.round(seconds * 10));
       const loaded = await underLoad(gateway, seconds);
-      const rested = await atRest(gateway, uses);
+      const rested = await atRest(gateway, uses, idleSecondsOf({ seconds }));
       return [
         figure({
           what: 'start-up, server engine, the first on a migrated database',
@@ -171,10 +174,10 @@ async function onEmbedded(context: Context): Promise<Row[]> {
   const { first, later } = await starts();
   const home = mkdtempSync(join(tmpdir(), 'l9-bench-'));
   try {
-    const gateway = await startRealGateway(withIdleTime({ L9_MEMORY_HOME: home }));
+    const gateway = await startRealGateway(withIdleTime({ L9_MEMORY_HOME: home }, idleSecondsOf(context)));
     await sleep(1_000);
     const started = gateway.memory();
-    const rested = await atRest(gateway, uses);
+    const rested = await atRest(gateway, uses, idleSecondsOf(context));
     await gateway.stop();
     return [
       ratio({

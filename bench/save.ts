@@ -5,7 +5,7 @@ import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { saveMemory } from '../gateway/src/operations/save-memory.ts';
 import { type Bench, ratio } from './support/bench.ts';
-import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
+import { inTurn, quantile, ratioOf, timed, warmUpInTurn } from './support/load.ts';
 import { agentOf } from './support/tenants.ts';
 import { memoryText } from './support/texts.ts';
 
@@ -94,9 +94,9 @@ export const save: Bench = {
       },
     };
     try {
-      await inTurn(1, singles);
+      await warmUpInTurn(context.seconds, singles);
       const one = await inTurn(Math.max(2, Math.round(context.seconds * 3)), singles);
-      await inTurn(1, batches);
+      await warmUpInTurn(context.seconds, batches);
       const many = await inTurn(Math.max(1, Math.round(context.seconds * 2)), batches);
       const row = (what: string, times: typeof one, atMost: number) =>
         ratio({

@@ -4,7 +4,7 @@ import { claimsOf } from '../db/tests/support/sessions.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { createTestHome } from '../gateway/tests/support/home.ts';
 import { type Bench, ratio } from './support/bench.ts';
-import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
+import { inTurn, quantile, ratioOf, timed, warmUpInTurn } from './support/load.ts';
 import { memoryText } from './support/texts.ts';
 
 const SINGLES = 40;
@@ -42,7 +42,7 @@ export const secrets: Bench = {
     };
     const measure = async (what: string, beginning: string, atMost?: number) => {
       const sides = both(saves(beginning));
-      await inTurn(1, sides);
+      await warmUpInTurn(seconds, sides);
       const times = await inTurn(Math.max(2, Math.round(seconds * 2.5)), sides);
       return ratio({
         what,

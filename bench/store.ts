@@ -4,7 +4,7 @@ import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { memoryStore } from '../gateway/src/operations/memory-store.ts';
 import { type Bench, ratio } from './support/bench.ts';
-import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
+import { inTurn, quantile, ratioOf, timed, warmUpInTurn } from './support/load.ts';
 import { agentOf } from './support/tenants.ts';
 import { memoryText } from './support/texts.ts';
 
@@ -61,7 +61,7 @@ export const store: Bench = {
       const rows = [];
       for (const shape of ['notes', 'issues'] as const) {
         const turns = { ours: byStore(shape), theirs: bySaves(shape) };
-        await inTurn(1, turns);
+        await warmUpInTurn(context.seconds, turns);
         const times = await inTurn(Math.max(1, Math.round(context.seconds)), turns);
         rows.push(
           ratio({

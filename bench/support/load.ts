@@ -84,6 +84,11 @@ export async function inTurn<Side extends string>(
   return times;
 }
 
+/** A round that is not counted. A run of less than a second a step, whose figures say nothing, does without. */
+export async function warmUpInTurn(seconds: number, sides: Parameters<typeof inTurn>[1]): Promise<void> {
+  if (seconds >= 1) await inTurn(1, sides);
+}
+
 /** The median over the rounds of the ratio of both sides' quantiles. */
 export const ratioOf = (ours: readonly number[][], theirs: readonly number[][], q: number) =>
   quantile(

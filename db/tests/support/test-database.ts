@@ -42,8 +42,11 @@ export interface TestDatabaseOptions {
 /** A database that opens before the tests of the suite it is called in, and is dropped after them. */
 export function useTestDatabase({ rollsBack = false }: TestDatabaseOptions = {}): TestDatabase {
   const database = {} as TestDatabase;
-  let client: pg.ClientBase;
-  let release: () => Promise<void>;
+  let session: SuperuserSession | null = null;
+  const endSession = async () => {
+    await session?.release();
+    session = null;
+  };
   beforeAll(async () => {
     Object.assign(database, await openTestDatabase());
   });
@@ -51,18 +54,22 @@ export function useTestDatabase({ rollsBack = false }: TestDatabaseOptions = {})
     let committing: Sessions;
     beforeEach(async () => {
       committing = { ...database };
-      ({ client, release } = await superuserClient(database));
-      const { rows } = await client.query('select session_user');
-      await client.query('begin');
-      Object.assign(database, sessionsIn(client, rows[0].session_user));
+      session ??= await superuserSession(database);
+      await session.client.query('begin');
+      Object.assign(database, sessionsIn(session.client, session.user));
     });
     afterEach(async () => {
-      await client.query('rollback');
-      await release();
+      await session!.client.query('rollback');
+      // On a server the next test goes on in it: a new session plans everything anew, which takes longer than most tests. The
+      // embedded engine has one session, which a beforeAll may need next.
+      if (!database.superuserUrl) await endSession();
       Object.assign(database, committing);
     });
   }
-  afterAll(() => database.close());
+  afterAll(async () => {
+    await endSession();
+    await database.close();
+  });
   return database;
 }
 
@@ -100,16 +107,24 @@ async function onEngine({ folder }: TestDatabaseFiles) {
   };
 }
 
-async function superuserClient({ pool, superuserUrl }: TestDatabase) {
+interface SuperuserSession {
+  client: pg.ClientBase;
+  user: string;
+  release(): Promise<void>;
+}
+
+async function superuserSession({ pool, superuserUrl }: TestDatabase): Promise<SuperuserSession> {
   if (superuserUrl) {
     const client = new pg.Client({ connectionString: superuserUrl });
     await client.connect();
-    return { client, release: () => client.end() };
+    const { rows } = await client.query('select session_user as user');
+    return { client, user: rows[0].user, release: () => client.end() };
   }
   const client = await pool.connect();
   await client.query('set session authorization postgres');
   return {
     client,
+    user: 'postgres',
     async release() {
       await client.query('set session authorization l9_gateway');
       client.release();

@@ -17,7 +17,7 @@ import * as model from './model.ts';
 
 const seed = Number(process.env.MODEL_SEED || Date.now() % 1_000_000_000);
 // In WebAssembly each takes several times as long.
-const count = Number(process.env.MODEL_OPERATIONS || (engine === 'server' ? 800 : 250));
+const count = Number(process.env.MODEL_OPERATIONS || (engine === 'server' ? 400 : 250));
 const TIME_LIMIT_MS = Math.max(900_000, count * 2_000);
 const COMPARE_ALL_EVERY = 25;
 const MEMORY_ID = /01[0-9a-f]{6}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
@@ -151,7 +151,7 @@ describe('the access rules', () => {
           .join(', ');
       for (const act of Object.keys(acts).sort()) console.log(`${act}: ${list(acts[act]!)}`);
       console.log(`in all: ${list(all!)}`);
-      if (count >= 800) {
+      if (count >= 400) {
         expect(mostContexts, 'there were contexts to speak of').toBeGreaterThanOrEqual(2);
         for (const [what, n] of Object.entries(atLeast)) {
           // With half the share as leeway: each run draws its own.

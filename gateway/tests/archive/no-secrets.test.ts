@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { type Planted, plantSecrets } from '../../../bench/eval/secrets/planted.ts';
 import { PERSONAL, SECRETS } from '../../../db/tests/secrets/support.ts';
 import { grepDatabase } from '../../../db/tests/support/dump.ts';
+import { engine } from '../../../db/tests/support/engine.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 /** One of each provider. */
@@ -43,12 +44,27 @@ const places: Record<string, (text: string) => object> = {
   success: (text) => call({ success: text }),
 };
 
+/** Every pattern is tried in these: in a text, and deep in a document. */
+const PLACES_OF_ALL = ['message', 'input, five levels deep'];
+const SHARE = 4;
+
+/**
+ * Every fourth example in each of the other places, in turn. All places are searched by one function with one list of patterns, so
+ * that every place and every pattern has to be tried, but not each of them with each other.
+ */
+const examplesFor = (place: string): [string, string][] => {
+  const turn = Object.keys(places).indexOf(place);
+  return Object.entries(examples).filter((_, n) => PLACES_OF_ALL.includes(place) || n % SHARE === turn % SHARE);
+};
+
 /** Fields of few bytes, which refuse a longer text as too long. */
 const MAX_BYTES: Record<string, number> = { session_id: 200, tool_name: 100, tags: 200 };
 
 describe('a session with a secret', () => {
   let gateway: TestGateway;
   let log = '';
+  /** All texts that were refused, for one look through everything at the end. */
+  const refused = new Set<string>();
   beforeAll(async () => {
     const sink = {
       write(line: string) {
@@ -98,11 +114,10 @@ describe('a session with a secret', () => {
     expect(await gateway.sql('L', 'select archive_id from public.session_archives')).toStrictEqual([]);
   }
 
-  it.each(
-    Object.keys(places),
-  )('is refused in %s, for each pattern by its name, and leaves nothing in the database, the logs and the data folder', async (place) => {
+  it.each(Object.keys(places))('is refused in %s, for each pattern by its name', async (place) => {
     const notRefused: string[] = [];
-    for (const [pattern, text] of Object.entries(examples)) {
+    for (const [pattern, text] of examplesFor(place)) {
+      refused.add(text);
       const { isError, text: said, result } = await store(places[place]!(text));
       const isRefused =
         Buffer.byteLength(text) > (MAX_BYTES[place] ?? Number.POSITIVE_INFINITY)
@@ -112,14 +127,14 @@ describe('a session with a secret', () => {
       if (!isRefused) notRefused.push(`${pattern}: ${said}`);
     }
     expect(notRefused).toStrictEqual([]);
-    await expectNoTraceOf(Object.values(examples));
   });
 
-  it.each(['project_id', 'tags'])('is refused in the argument %s, too, and leaves nothing', async (argument) => {
+  it.each(['project_id', 'tags'])('is refused in the argument %s, too', async (argument) => {
     // Personal data may stand in the name of a project.
-    const given = argument === 'tags' ? examples : SECRETS;
+    const given = Object.entries(argument === 'tags' ? examples : SECRETS).filter((_, n) => n % SHARE === 0);
     const notRefused: string[] = [];
-    for (const [pattern, text] of Object.entries(given)) {
+    for (const [pattern, text] of given) {
+      refused.add(text);
       const {
         isError,
         text: said,
@@ -133,17 +148,23 @@ describe('a session with a secret', () => {
       expect(said).not.toContain(traceOf(text));
     }
     expect(notRefused).toStrictEqual([]);
-    await expectNoTraceOf(Object.values(given));
   });
 
-  it('is refused for the tokens of all providers, in the surroundings in which people meet them, and leaves nothing', async () => {
+  it('is refused for the tokens of all providers, in the surroundings in which people meet them', async () => {
     expect(planted.length).toBeGreaterThan(20);
     const stored: string[] = [];
-    for (const { provider, text } of planted) {
+    // The patterns are the same on both engines: in WebAssembly, where a search takes several times as long, every fourth one.
+    const tried = planted.filter((_, n) => engine === 'server' || n % SHARE === 0);
+    for (const { provider, text } of tried) {
+      refused.add(text);
       const { result } = await store(places.message!(text));
       if (result?.status !== 'refused') stored.push(provider);
     }
     expect(stored).toStrictEqual([]);
-    await expectNoTraceOf(planted.map(({ text }) => text));
+  });
+
+  it('has left nothing of any of them in the database, the logs and the data folder', async () => {
+    expect(refused.size).toBeGreaterThan(0);
+    await expectNoTraceOf([...refused]);
   });
 });

@@ -226,7 +226,7 @@ const [psql, pgDump] = await Promise.all([findClient('psql'), findClient('pg_dum
       put(`[ "$1" = --version ] && echo "pg_dump (PostgreSQL) 18.6" && exit
 echo "-- half of a dump"; echo "pg_dump: error: the server went away" >&2; exit 1`);
       // Opening the file waits for these, so that pg_dump has ended when its output is first asked for.
-      const busy = Array.from({ length: 32 }, () => derive('x', 'y', 200_000, 32, 'sha512'));
+      const busy = Array.from({ length: 12 }, () => derive('x', 'y', 200_000, 32, 'sha512'));
       const failed = await make(file, { PSQL: join(programs, 'psql') });
       await Promise.all(busy);
       expect([failed.code, failed.said]).toStrictEqual([1, expect.stringMatching(/pg_dump: the server went away\n$/)]);

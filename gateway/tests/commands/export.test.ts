@@ -8,6 +8,7 @@ import { sealAll } from '../../../db/tests/audit/support.ts';
 import { withSeal } from '../../../db/tests/transfer/support.ts';
 import { runCommand, spawnCommand } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { standIn } from '../support/stand-in.ts';
 
 let from: TestGateway;
 let to: TestGateway;
@@ -230,7 +231,11 @@ describe('l9-memory export and import', () => {
   });
 
   it('goes on where it was killed: nothing is there twice, and nothing is lost', async () => {
-    const [source, target] = [await startTestGateway(), await startTestGateway()];
+    // No vector is looked at here, and the real model would be busy with these texts all the time.
+    const [source, target] = [
+      await startTestGateway({ embedder: standIn }),
+      await startTestGateway({ embedder: standIn }),
+    ];
     try {
       // Long texts, so that the import takes several batches.
       for (const from of [1, 101])

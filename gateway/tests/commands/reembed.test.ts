@@ -174,7 +174,7 @@ describe('l9-memory reembed', () => {
         const { searched, hits } = await search('7 was saved on the way');
         modes.add(`${searched.mode} ${searched.vectors}`);
         expect(hits[0]?.content).toBe('7 was saved on the way');
-        await sleep(20);
+        await sleep(100);
       }
     })();
     const { exit, stderr } = await ends(['--model', LOCAL]);

@@ -1,4 +1,4 @@
-// 100,000 memories whose vectors are distributed like real ones: texts of this project are embedded by the real model, and the
+// 50,000 memories whose vectors are distributed like real ones: texts of this project are embedded by the real model, and the
 // vector of each memory is a mixture of four of them, in parts of 45, 30, 15 and 10 %. A hash of its number selects the four.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,9 +14,9 @@ import {
 import type { TestGateway } from '../support/gateway.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
-const ROWS = 100_000;
+const ROWS = 50_000;
 const BASES = 320;
-const QUERIES = 30;
+const QUERIES = 12;
 
 /** Sentences from this project: comments of the schema, and documentation. */
 function realTexts(): string[] {
@@ -45,7 +45,7 @@ export interface Query {
 }
 
 /** Project → how many of every 2,000 memories are in it. */
-export const SHARES = { p60: 1200, p15: 300, p1: 20, p005: 1 };
+export const SHARES = { p60: 1200, p15: 300, p2: 40, p005: 1 };
 
 /** Fills the gateway, and hands out queries: real texts that no memory was made of. */
 export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
@@ -60,7 +60,7 @@ export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
   const bases = texts.flatMap((text, at) => (isQuery(at) ? [] : [{ text, vector: JSON.stringify(vectors[at]) }]));
 
   return gateway.inSuperuserSession(async (session) => {
-    // No triggers: what they do is tested elsewhere, and 100,000 audit rows are not needed here.
+    // No triggers: what they do is tested elsewhere, and 50,000 audit rows are not needed here.
     await session.query(`set session_replication_role = replica; set synchronous_commit = off; set maintenance_work_mem = '384MB';
       set search_path = public, extensions;
       drop index packet_store_words_bm25_15;
@@ -80,8 +80,8 @@ export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
         case
           when i % 2000 < ${SHARES.p60} then 'p60'
           when i % 2000 < ${SHARES.p60 + SHARES.p15} then 'p15'
-          when i % 2000 < ${SHARES.p60 + SHARES.p15 + SHARES.p1} then 'p1'
-          when i % 2000 < ${SHARES.p60 + SHARES.p15 + SHARES.p1 + SHARES.p005} then 'p005'
+          when i % 2000 < ${SHARES.p60 + SHARES.p15 + SHARES.p2} then 'p2'
+          when i % 2000 < ${SHARES.p60 + SHARES.p15 + SHARES.p2 + SHARES.p005} then 'p005'
           else 'rest' end as project_id
       from generate_series(1, ${ROWS}) i
       cross join lateral (select uuidv7(make_interval(secs => i - ${ROWS}) / 100) as packet_id) gen

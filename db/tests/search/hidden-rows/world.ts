@@ -1,5 +1,5 @@
 // A tenant whose memories of one project every reader can read, places for memories that some readers can't read, and the readers.
-import type pg from 'pg';
+import pg from 'pg';
 import { embedPending, serveModel, wordModel } from '../../support/embeddings.ts';
 import { expireMemories } from '../../support/memories.ts';
 import { type Claims, DEFAULT_TENANT } from '../../support/sessions.ts';
@@ -95,15 +95,7 @@ export async function openWorld(random: Random, more: readonly Draft[] = []): Pr
     as('an agent limited to one project', 'C', { 'jwt.claims.projects': `["${PROJECT}"]` }, []),
     as('an agent of a user', 'C', { 'jwt.claims.user_id': USER }, ['another project']),
     as('an administrator', 'L', {}, ['another project', 'another scope', 'another user', 'another org']),
-    {
-      name: 'the login of an agent',
-      reads: ['another project'],
-      session: (work) =>
-        db.asLogin(login, async (client) => {
-          await client.query('begin; set local role l9_agent');
-          return work(client);
-        }),
-    },
+    { name: 'the login of an agent', reads: ['another project'], session: login.session },
   ];
   return {
     db,
@@ -111,8 +103,7 @@ export async function openWorld(random: Random, more: readonly Draft[] = []): Pr
     places,
     visible,
     async close() {
-      // It belongs to the whole server.
-      await db.asSuperuser(`drop role ${login}`);
+      await login.drop();
       await db.close();
     },
   };
@@ -191,10 +182,28 @@ export const freezeTimes = (db: TestDatabase) =>
     await client.query('reset session_replication_role');
   });
 
-async function addLogin(db: TestDatabase): Promise<string> {
+async function addLogin(db: TestDatabase): Promise<{ session: Reader['session']; drop(): Promise<void> }> {
   const login = `l9t_reader_${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
   await db.asSuperuser(`create role ${login} login in role l9_agent`);
   await db.asOwner("select public.register_actor('Reader', creator => 'Reader', tenant_id => $1)", [DEFAULT_TENANT]);
   await db.asOwner('select public.bind_login($1, $2)', ['Reader', login]);
-  return login;
+  // On a server it stays logged in, as the others do, because a new session plans everything anew.
+  const client = db.superuserUrl ? new pg.Client({ connectionString: db.superuserUrl }) : null;
+  await client?.connect();
+  await client?.query(`set session authorization ${login}`);
+  const asAgent = async <T>(of: pg.ClientBase, work: (client: pg.ClientBase) => Promise<T>) => {
+    await of.query('begin; set local role l9_agent');
+    return work(of);
+  };
+  return {
+    session: (work) =>
+      client
+        ? asAgent(client, work).finally(() => client.query('rollback'))
+        : db.asLogin(login, (own) => asAgent(own, work)),
+    async drop() {
+      await client?.end();
+      // It belongs to the whole server.
+      await db.asSuperuser(`drop role ${login}`);
+    },
+  };
 }
