@@ -1,9 +1,9 @@
-// A real browser for tests of the console and for pictures of it: Debian's Chromium, or another one of the PATH.
+// A real browser for tests of the console and for pictures of it: Debian's Chromium without windows, or another one of the PATH.
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
 function findBrowser(): string | null {
   for (const folder of (process.env.PATH ?? '').split(delimiter)) {

@@ -4,7 +4,7 @@ import { hasBrowser } from './browser.ts';
 
 const inBrowser = (describeTests: (name: string, tests: () => void) => void) => (name: string, tests: () => void) => {
   if (hasBrowser) describeTests(name, tests);
-  else describe.skip(`${name} (skipped: no Chromium in the PATH; apt-get install chromium)`, tests);
+  else describe.skip(`${name} (skipped: no Chromium in the PATH; apt-get install chromium-headless-shell)`, tests);
 };
 
 /** Runs `describe` where there is a browser. Elsewhere the tests are skipped, and their name gives the reason. */

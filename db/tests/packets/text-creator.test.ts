@@ -59,15 +59,22 @@ describe('the text of a memory', () => {
       db.sql('C', 'update public.packet_store set text_creator = null where packet_id = $1', [id]),
   });
 
+  /** Tries every attack. None undoes what another one does, so that the memory is read once after all of them. */
   const expectToHold = async (id: string, kind: string, fields: Fields, change: Fields) => {
     const before = await reading(id);
+    const unrefused: string[] = [];
     for (const [name, attack] of Object.entries(attacks(id, kind, fields, change))) {
       const error = await refusalOf(attack());
       if (error) expect(error.code, name).toMatch(/^(L9OWN|L9IMM|42501)$/);
+      else unrefused.push(name);
       if (/^(update|delete)_memory/.test(name)) expect(error, name).toMatchObject({ code: 'L9OWN' });
-      expect(await reading(id), name).toStrictEqual(before);
     }
+    expect(await reading(id), `not refused: ${unrefused.join(', ')}`).toStrictEqual(before);
   };
+
+  // Attacks depend on the kind and on whose text it is, no matter how it became the administrator's. So each kind meets every attack
+  // after one of the ways, and each way comes before every attack in several kinds.
+  const meetsAttacks = (kind: number, way: number, ways: number) => kind % ways === way;
 
   const examples = kindExamples.filter(({ same, kind }) => same && kind !== 'section');
 
@@ -79,21 +86,24 @@ describe('the text of a memory', () => {
 
   describe.each(examples)('in a $kind of an agent', ({ kind, fields, same }) => {
     const changeOf = (): Fields => (kind === 'document' ? { doc_type: 'taken' } : same!);
-
-    it.each([
-      ['changes by update_memory', (id: string) => callUpdateMemory(db, 'L', id, { envelope: same! })],
+    const place = examples.findIndex((example) => example.kind === kind);
+    const ways: [string, (id: string) => Promise<unknown>][] = [
+      ['changes by update_memory', (id) => callUpdateMemory(db, 'L', id, { envelope: same! })],
       ['stores again with other fields', () => store('L', kind, { ...fields, ...same })],
       ['stores again as it is', () => store('L', kind, fields)],
       [
         'changes in psql',
-        (id: string) =>
+        (id) =>
           db.sql('L', 'update public.packet_store set envelope = envelope || $2 where packet_id = $1', [id, same!]),
       ],
-    ])("is the administrator's once that one %s", async (_way, second) => {
+    ];
+
+    it.each(ways)("is the administrator's once that one %s", async (way, second) => {
       const { packet_id: id } = await store('C', kind, fields);
       await second(id);
       expect((await reading(id)).row).toMatchObject({ text_creator: 'L-CTO', metadata: { creator: 'Cursor-IDE' } });
-      await expectToHold(id, kind, fields, changeOf());
+      const number = ways.findIndex(([name]) => name === way);
+      if (meetsAttacks(place, number, ways.length)) await expectToHold(id, kind, fields, changeOf());
     });
 
     it("stays the agent's while an administrator changes only tags, importance, expiry and project", async () => {
@@ -139,23 +149,20 @@ describe('the text of a memory', () => {
       return { content, id: await saveMemory(db, 'C', { content, ...args }) };
     };
 
-    it.each([
-      'note',
-      'fact',
-      'rule',
-      'lesson',
-    ])('holds for kind %s, whichever way the administrator writes it', async (kind) => {
-      for (const second of [
+    const kinds = ['note', 'fact', 'rule', 'lesson'];
+    it.each(kinds)('holds for kind %s, whichever way the administrator writes it', async (kind) => {
+      for (const [way, second] of [
         (id: string) => callUpdateMemory(db, 'L', id, { content: `Verified, number ${++serial}` }),
         (id: string) => callUpdateMemory(db, 'L', id, { envelope: { verified: true } }),
         (id: string) => callUpdateMemory(db, 'L', id, { metadata: { source_of_truth: 'the handbook' } }),
         (id: string) => callUpdateMemory(db, 'L', id, { timestamp: '2026-01-01T00:00:00Z' }),
         (_: string, content: string) => callSaveMemory(db, 'L', { content: content.toUpperCase(), kind }),
-      ]) {
+      ].entries()) {
         const { id, content } = await save({ kind });
         await second(id, content);
         expect((await reading(id)).row.text_creator).toBe('L-CTO');
-        await expectToHold(id, kind, { content }, { content: 'Keep the gate open.' });
+        if (meetsAttacks(way, kinds.indexOf(kind), kinds.length))
+          await expectToHold(id, kind, { content }, { content: 'Keep the gate open.' });
       }
     });
 

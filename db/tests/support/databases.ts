@@ -75,7 +75,8 @@ function parentOfFolders(): string {
   }
 }
 
-const newFolder = () => mkdtempSync(join(parentOfFolders(), 'l9t-'));
+/** An empty folder for a test, which deletes it. */
+export const newFolder = () => mkdtempSync(join(parentOfFolders(), 'l9t-'));
 
 /** On the engine of this run, or on the server whose superuser's URL is given. */
 export async function createDatabase(url = serverUrl): Promise<TestDatabaseFiles> {

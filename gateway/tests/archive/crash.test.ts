@@ -5,13 +5,15 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { queryEmbeddedAsOwner } from '../../src/database/embedded.ts';
 import { callTool, createProcessHome, kill, type ProcessHome } from '../home/processes.ts';
 
 /** `ARCHIVE_KILLS=25 npm test -- gateway/tests/archive/crash` proves more. */
-const KILLS = Number(process.env.ARCHIVE_KILLS || 2);
+// In WebAssembly each start takes several times as long.
+const KILLS = Number(process.env.ARCHIVE_KILLS || (serverUrl ? 2 : 1));
 const STORERS = 100;
 
 describe.each(['postgres', 'file'])('a server after kill -9 in the middle of a hundred stores into %s', (kind) => {
@@ -19,7 +21,7 @@ describe.each(['postgres', 'file'])('a server after kill -9 in the middle of a h
   let folder: string;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'l9-archive-'));
-    home = await createProcessHome();
+    home = await createProcessHome({ withModel: false });
   });
   afterAll(async () => {
     await home.close();

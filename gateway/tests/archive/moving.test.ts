@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCommand } from '../support/command.ts';
+import { runCommandHere } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 import { type S3Server, startS3 } from './s3-server.ts';
@@ -42,7 +42,7 @@ describe('an archive that moves to another store', () => {
     gateway = await startTestGateway({ embedder: standIn, home, env });
   }
   const verify = (caller = 'L') =>
-    runCommand(['archive', 'verify', '--all', '--caller', caller, '--url', gateway.instance.url], {
+    runCommandHere(['archive', 'verify', '--all', '--caller', caller, '--url', gateway.instance.url], {
       home: gateway.home.home,
     });
   const opens = async () => (await retrieve(gateway, 'C', pointer)).result?.verified;

@@ -1,4 +1,4 @@
-// `l9-memory audit verify|export` as processes of their own, against a real gateway.
+// `l9-memory audit verify|export` against a real gateway.
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { runAsSuperuser, sealAll } from '../../../db/tests/audit/support.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
-import { runCommand } from '../support/command.ts';
+import { runCommandHere } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 const run = (...args: string[]) =>
-  runCommand(['audit', ...args, '--url', gateway.instance.url], { home: gateway.home.home });
+  runCommandHere(['audit', ...args, '--url', gateway.instance.url], { home: gateway.home.home });
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of the audit log
 const parsed = (text: string): any[] =>

@@ -1,4 +1,4 @@
-// `l9-memory import` as a process of its own, against a real gateway.
+// `l9-memory import` against a real gateway: in this process, and where that says more as a process of its own.
 import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { lockHome } from '../../src/home/lock.ts';
 import { lines, useImports } from './support/imports.ts';
 
-const { gateway, folder, file, run, stored } = useImports();
+const { gateway, folder, file, run, runAlone, stored } = useImports();
 
 const here = (...args: string[]) => ['--url', gateway.instance.url, '--project', 'import', ...args];
 
@@ -22,7 +22,7 @@ describeOnEmbedded('l9-memory import', () => {
         { content: 'the MILL runs on tuesdays', kind: 'fact', tags: ['mill'], doc_id: 7, envelope: { page: 2 } },
       ),
     );
-    const first = await run(here(path));
+    const first = await runAlone(here(path));
     expect([first.code, first.out], first.err).toStrictEqual([0, '2 inserted, 1 skipped as duplicates, 0 failed\n']);
     const [mill] = await stored('C', "project_id = 'import' and lower(content) = 'the mill runs on tuesdays'");
     expect([mill.scope, mill.packet_type, mill.tags, mill.envelope.doc_id, mill.envelope.page]).toStrictEqual([
@@ -58,7 +58,7 @@ describeOnEmbedded('l9-memory import', () => {
         { content: 'Good line two' },
       ),
     );
-    const ended = await run(here(path));
+    const ended = await runAlone(here(path));
     expect(ended.code).toBe(1);
     expect(ended.out).toBe('2 inserted, 0 skipped as duplicates, 10 failed\n');
     const told = ended.err.trim().split('\n');
@@ -200,7 +200,7 @@ describeOnEmbedded('l9-memory import', () => {
     await new Promise((resolve) => proxy.close(resolve));
     expect([ended.code, ended.out], ended.err).toStrictEqual([0, '1 inserted, 0 skipped as duplicates, 0 failed\n']);
     expect(saves.length).toBe(2);
-    // Without Retry-After the first pause is 200 ms. The two processes measure time apart, so a few ms may be missing.
+    // Without Retry-After the first pause is 200 ms. Timers are not exact, so a few ms may be missing.
     expect(saves[1]! - saves[0]!).toBeGreaterThan(1_900);
   });
 

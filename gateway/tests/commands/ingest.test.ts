@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { readMarkdown } from '../../src/commands/support/markdown-files.ts';
-import { runCommand } from '../support/command.ts';
+import { runCommandHere } from '../support/command.ts';
 import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -34,7 +34,7 @@ describeOnEmbedded('l9-memory ingest', () => {
     writeFileSync(join(folder, name), content);
   };
   const ingest = (folder: string, project: string, ...more: string[]) =>
-    runCommand(['ingest', folder, '--url', gateway.instance.url, '--project', project, ...more], {
+    runCommandHere(['ingest', folder, '--url', gateway.instance.url, '--project', project, ...more], {
       home: gateway.home.home,
     });
   const documents = (project: string): Promise<{ packet_id: string; source: string; title: string }[]> =>
@@ -65,7 +65,7 @@ describeOnEmbedded('l9-memory ingest', () => {
       .sort()
       .filter((file) => {
         const read = readMarkdown(join(root, file));
-        return 'text' in read && read.text.length < 12_000;
+        return 'text' in read && read.text.length < 4_000;
       })
       .slice(0, 70);
     for (const file of all) write(folder, file.replace('node_modules', 'packages'), readFileSync(join(root, file)));
@@ -162,7 +162,7 @@ describeOnEmbedded('l9-memory ingest', () => {
     symlinkSync('circle.md', join(folder, 'circle.md'));
     symlinkSync('.', join(folder, 'again'));
     const given = ['pipe.md', 'circle.md', 'gone.md', 'a'].map((name) => join(folder, name));
-    const { code, out, err } = await runCommand(
+    const { code, out, err } = await runCommandHere(
       ['ingest', folder, ...given, '/dev/zero', '--url', gateway.instance.url, '--project', 'odd'],
       { home: gateway.home.home },
     );
@@ -259,7 +259,9 @@ describeOnEmbedded('l9-memory ingest', () => {
     write(folder, 'docs/a.md', '# A');
     execFileSync('git', ['init', '--quiet', '--initial-branch', 'work', folder]);
     const run = (...more: string[]) =>
-      runCommand(['ingest', join(folder, 'docs'), '--url', gateway.instance.url, ...more], { home: gateway.home.home });
+      runCommandHere(['ingest', join(folder, 'docs'), '--url', gateway.instance.url, ...more], {
+        home: gateway.home.home,
+      });
     const first = await run();
     expect([first.code, first.err]).toStrictEqual([0, 'project inferred, branch work (from the working copy)\n']);
     // The branch of the working copy says nothing about another project.

@@ -1,6 +1,6 @@
-// `l9-memory save`, `search`, `list`, `show`, `edit`, `delete`, `facts` and `keys` as processes of their own, against a real gateway.
+// `l9-memory save`, `search`, `list`, `show`, `edit`, `delete`, `facts` and `keys` against a real gateway.
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
-import { runCommand } from '../support/command.ts';
+import { runCommand, runCommandHere } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const command = (args: string[], stdin = '') =>
-  runCommand([...args, '--url', gateway.instance.url], { home: gateway.home.home, stdin });
+  (stdin ? runCommand : runCommandHere)([...args, '--url', gateway.instance.url], { home: gateway.home.home, stdin });
 
 const succeeds = async (args: string[], stdin = '') => {
   const { code, out, err } = await command(args, stdin);

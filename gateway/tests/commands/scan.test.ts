@@ -1,6 +1,6 @@
-// `l9-memory scan` as a process of its own, against a real gateway; and how a refused save looks over the API.
+// `l9-memory scan` against a real gateway; and how a refused save looks over the API.
 import { token } from '../../../db/tests/secrets/support.ts';
-import { runCommand } from '../support/command.ts';
+import { runCommandHere } from '../support/command.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const scan = (...args: string[]) =>
-  runCommand(['scan', '--url', gateway.instance.url, ...args], { home: gateway.home.home });
+  runCommandHere(['scan', '--url', gateway.instance.url, ...args], { home: gateway.home.home });
 
 describe('l9-memory scan', () => {
   it('says that nothing was found, with exit code 0', async () => {

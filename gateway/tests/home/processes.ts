@@ -7,6 +7,7 @@ import { eventually } from '../../../db/tests/support/eventually.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { readHolder } from '../../src/home/lock.ts';
+import { startProvider } from '../embeddings/provider.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
 
 export const root = join(import.meta.dirname, '..', '..', '..');
@@ -40,8 +41,16 @@ export interface ProcessHome {
   close(): Promise<void>;
 }
 
-/** A migrated home, or with `empty` one that nothing has touched. */
-export async function createProcessHome(): Promise<ProcessHome> {
+const DIMENSIONS = 8;
+// Few processes of a test run long enough to gain from compiling the WebAssembly of PostgreSQL a second time, with optimisations.
+const flags = join(import.meta.dirname, 'short-lived.cjs');
+
+/**
+ * A migrated home. Without the model, vectors come from a server in this process: for tests that do not depend on meaning, since loading
+ * the model takes a third of a start.
+ */
+export async function createProcessHome({ withModel = true } = {}): Promise<ProcessHome> {
+  const provider = withModel ? null : await startProvider(DIMENSIONS);
   const test = await createTestHome();
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? '',
@@ -51,6 +60,14 @@ export async function createProcessHome(): Promise<ProcessHome> {
     METRICS_KEY,
     LINGER_SECONDS: '5',
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
+    NODE_OPTIONS: `--require=${flags}`,
+    ...(provider
+      ? {
+          OPENAI_BASE_URL: provider.baseUrl,
+          EMBEDDING_MODEL: 'stand-in',
+          EMBEDDING_DIMENSIONS: String(DIMENSIONS),
+        }
+      : {}),
     ...test.env,
   };
   const started: Running[] = [];
@@ -111,6 +128,7 @@ export async function createProcessHome(): Promise<ProcessHome> {
         for (const pid of left) kill(pid);
         return left.length === 0;
       });
+      await provider?.close();
       await test.drop();
     },
   };

@@ -32,6 +32,19 @@ async function end(server: Running) {
   expect(await server.exit).toBe(0);
 }
 
+type Serving = Awaited<ReturnType<ProcessHome['serve']>>;
+/** The server that a test leaves to the next one, which is quicker than a new one each time. */
+let left: Serving | undefined;
+const leave = (server: Serving) => {
+  left = server;
+};
+/** The server that was left, or a new one. The test ends it or leaves it. */
+async function taken(args: string[] = []): Promise<Serving> {
+  const server = left ?? (await home.serve(args));
+  left = undefined;
+  return server;
+}
+
 /** A request whose headers the server has read and whose body is incomplete: it is in flight until `finish`. */
 async function openRequest(url: string) {
   const asked = request(`${url}/mcp`, {
@@ -72,8 +85,18 @@ const isStopping = (url: string) =>
   );
 
 describeOnEmbedded('a server', () => {
+  it('keeps a second server off its folder, and tells it which process serves there', async () => {
+    const server = await taken();
+    const second = home.run([main]);
+    expect(await second.exit).toBe(1);
+    expect(second.stderr).toMatch(new RegExp(`in use: process ${server.pid} serves it at ${server.url}\n`));
+    expect(second.stderr).not.toMatch(/editor/);
+    expect(await pidAt(server.url)).toBe(server.pid);
+    leave(server);
+  });
+
   it('writes its address for the owner only, and releases the folder when it ends', async () => {
-    const server = await home.serve();
+    const server = await taken();
     const holder = readHolder(home.home);
     expect([holder?.pid, holder?.url, holder?.onDemand]).toStrictEqual([server.pid, server.url, false]);
     for (const file of ['server.json', 'credentials.json', 'lock']) {
@@ -85,27 +108,6 @@ describeOnEmbedded('a server', () => {
     await isFree();
   });
 
-  it('keeps a second server off its folder, and tells it which process serves there', async () => {
-    const server = await home.serve();
-    const second = home.run([main]);
-    expect(await second.exit).toBe(1);
-    expect(second.stderr).toMatch(new RegExp(`in use: process ${server.pid} serves it at ${server.url}\n`));
-    expect(second.stderr).not.toMatch(/editor/);
-    expect(await pidAt(server.url)).toBe(server.pid);
-    await end(server);
-  });
-
-  it('tells a second server if an editor started the first, and what to do', async () => {
-    const server = await home.serve(['--on-demand']);
-    const second = home.run([main]);
-    expect(await second.exit).toBe(1);
-    expect(second.stderr).toMatch(/An editor started it/);
-    expect(second.stderr).toMatch(new RegExp(`kill ${server.pid}`));
-    const third = home.run([main, '--on-demand']);
-    expect(await third.exit, 'of several started by editors, those that are not needed end well').toBe(0);
-    await end(server);
-  });
-
   it('shuts down cleanly when a signal arrives during the start', async () => {
     // The file is created when the server locks the folder, long before it is ready.
     rmSync(join(home.home, 'lock'), { force: true });
@@ -115,7 +117,20 @@ describeOnEmbedded('a server', () => {
     expect(await server.exit, server.stderr).toBe(0);
     expect(server.stdout).not.toMatch(/is ready/);
     await isFree();
-    await end(await home.serve());
+    leave(await home.serve());
+  });
+
+  it('ends at once on a second signal', async () => {
+    const server = await taken();
+    const asked = await openRequest(server.url);
+    server.process.kill('SIGTERM');
+    // Under load the server may handle the first signal late, and it ignores a second one for a second after that.
+    await isStopping(server.url);
+    await sleep(1_500);
+    server.process.kill('SIGTERM');
+    expect(await server.exit).toBe(143);
+    await asked.finish();
+    await isFree();
   });
 
   it('reports that its port is in use, and releases everything', async () => {
@@ -130,10 +145,21 @@ describeOnEmbedded('a server', () => {
       await isFree();
       const onDemand = await home.serve(['--on-demand'], { PORT });
       expect(new URL(onDemand.url).port, 'an editor is content with any port').not.toBe(PORT);
-      await end(onDemand);
+      leave(onDemand);
     } finally {
       other.close();
     }
+  });
+
+  it('tells a second server if an editor started the first, and what to do', async () => {
+    const server = await taken(['--on-demand']);
+    const second = home.run([main]);
+    expect(await second.exit).toBe(1);
+    expect(second.stderr).toMatch(/An editor started it/);
+    expect(second.stderr).toMatch(new RegExp(`kill ${server.pid}`));
+    const third = home.run([main, '--on-demand']);
+    expect(await third.exit, 'of several started by editors, those that are not needed end well').toBe(0);
+    await end(server);
   });
 
   it('listens at once, and answers that it starts until it is ready', async () => {
@@ -150,7 +176,16 @@ describeOnEmbedded('a server', () => {
       expect.stringMatching(/"jsonrpc":"2.0","error".*the server is starting/),
     ]);
     await eventually(async () => (await ask('/ready'))?.status === 200);
-    await end(server);
+    leave(Object.assign(server, { url: `http://127.0.0.1:${PORT}` }));
+  });
+
+  it('answers requests in flight before it ends', async () => {
+    const server = await taken();
+    const asked = await openRequest(server.url);
+    server.process.kill('SIGTERM');
+    await isStopping(server.url);
+    expect(await asked.finish()).toBe(200);
+    expect(await server.exit).toBe(0);
   });
 
   it('says that it stops when it is interrupted, also while it starts', async () => {
@@ -170,28 +205,6 @@ describeOnEmbedded('a server', () => {
     expect(server.stderr).toMatch(/could not start: DATABASE_URL: .*ECONNREFUSED/);
     expect(server.stdout, 'it asks before the model is loaded').not.toMatch(/embedding/);
     expect(server.stdout + server.stderr).not.toMatch(/hush-hush/);
-    await isFree();
-  });
-
-  it('answers requests in flight before it ends', async () => {
-    const server = await home.serve();
-    const asked = await openRequest(server.url);
-    server.process.kill('SIGTERM');
-    await isStopping(server.url);
-    expect(await asked.finish()).toBe(200);
-    expect(await server.exit).toBe(0);
-  });
-
-  it('ends at once on a second signal', async () => {
-    const server = await home.serve();
-    const asked = await openRequest(server.url);
-    server.process.kill('SIGTERM');
-    // Under load the server may handle the first signal late, and it ignores a second one for a second after that.
-    await isStopping(server.url);
-    await sleep(1_500);
-    server.process.kill('SIGTERM');
-    expect(await server.exit).toBe(143);
-    await asked.finish();
     await isFree();
   });
 });

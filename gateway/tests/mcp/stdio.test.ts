@@ -17,7 +17,7 @@ import { cli, createProcessHome, kill, type ProcessHome, pidAt } from '../home/p
 
 let home: ProcessHome;
 beforeAll(async () => {
-  home = await createProcessHome();
+  home = await createProcessHome({ withModel: false });
 });
 afterAll(() => home.close());
 

@@ -25,21 +25,27 @@ export function treeOf(path: string): Record<string, string> {
 export function stampsOf(path: string): Map<string, string> {
   const stamps = new Map<string, string>();
   const visit = (name: string) => {
-    const at = join(path, name);
-    const found = lstatSync(at, { throwIfNoEntry: false, bigint: true });
+    const found = stampOf(join(path, name));
     if (!found) return;
-    const about = `${found.mode.toString(8)} ${found.uid}`;
-    if (found.isDirectory()) stamps.set(name, about);
-    else stamps.set(name, `${about} ${found.ino} ${found.size} ${found.mtimeNs}`);
-    if (found.isDirectory()) for (const child of readdirSync(at)) visit(join(name, child));
+    stamps.set(name, found.stamp);
+    if (found.isFolder) for (const child of readdirSync(join(path, name))) visit(join(name, child));
   };
   visit('');
   return stamps;
 }
 
+function stampOf(path: string): { stamp: string; isFolder: boolean } | null {
+  const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+  if (!found) return null;
+  const about = `${found.mode.toString(8)} ${found.uid}`;
+  const isFolder = found.isDirectory();
+  return { isFolder, stamp: isFolder ? about : `${about} ${found.ino} ${found.size} ${found.mtimeNs}` };
+}
+
 /** Makes a copy the same as its original again by what differs from its stamps, and returns its new stamps. */
 export function restoreCopy(origin: string, copy: string, stamps: ReadonlyMap<string, string>): Map<string, string> {
   const now = stampsOf(copy);
+  const restored = new Map(stamps);
   for (const name of now.keys()) {
     if (!stamps.has(name)) rmSync(join(copy, name), { recursive: true, force: true });
   }
@@ -50,6 +56,7 @@ export function restoreCopy(origin: string, copy: string, stamps: ReadonlyMap<st
     for (const below of now.keys()) if (name === '' || below.startsWith(`${name}/`)) now.delete(below);
     if (lstatSync(from).isDirectory()) mkdirSync(join(copy, name), { mode: lstatSync(from).mode });
     else cpSync(from, join(copy, name));
+    restored.set(name, stampOf(join(copy, name))!.stamp);
   }
-  return stampsOf(copy);
+  return restored;
 }

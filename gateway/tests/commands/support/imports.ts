@@ -2,22 +2,26 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCommand } from '../../support/command.ts';
+import { runCommand, runCommandHere } from '../../support/command.ts';
 import { useTestGateway } from '../../support/gateway.ts';
+import { standIn } from '../../support/stand-in.ts';
 
 export const lines = (...records: (object | string)[]) =>
   records.map((record) => (typeof record === 'string' ? record : JSON.stringify(record))).join('\n');
 
 export function useImports() {
-  const gateway = useTestGateway();
+  const gateway = useTestGateway({ embedder: standIn });
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'l9-import-'));
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+  /** In this process, unless it reads standard input. */
   const run = (args: string[], { stdin = '', home = gateway.home.home } = {}) =>
-    runCommand(['import', ...args], { home, stdin });
+    stdin ? runCommand(['import', ...args], { home, stdin }) : runCommandHere(['import', ...args], { home });
+  /** As a process of its own, which is what people run. */
+  const runAlone = (args: string[]) => runCommand(['import', ...args], { home: gateway.home.home });
 
   return {
     gateway,
@@ -29,6 +33,7 @@ export function useImports() {
       return path;
     },
     run,
+    runAlone,
     /** Imports into a project of the server. */
     into: (project: string, ...args: string[]) => run(['--url', gateway.instance.url, '--project', project, ...args]),
     stored: (caller: string, query: string) =>
