@@ -3,12 +3,12 @@ import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { readOnlyKey } from './support/callers.ts';
 import { useTestConsole } from './support/console.ts';
 import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
-import { describeInBrowser } from './support/in-browser.ts';
+import { describeOnEmbeddedInBrowser } from './support/in-browser.ts';
 
 const CANARY = 'canary-of-l-private';
 const ASSERT = 'mutation ($fact: AssertFactInput!) { assertFact(input: $fact) { fact { factId } } }';
 
-describeInBrowser('the page of facts', () => {
+describeOnEmbeddedInBrowser('the page of facts', () => {
   const own = useTestConsole();
   const state = (caller: string, subject: string, predicate: string, object: unknown, more: object = {}) =>
     own.gateway.query(caller, ASSERT, { fact: { subject, predicate, object, projectId: 'l9', ...more } });

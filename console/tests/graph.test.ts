@@ -3,12 +3,12 @@ import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { useTestConsole } from './support/console.ts';
 import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
-import { describeInBrowser } from './support/in-browser.ts';
+import { describeOnEmbeddedInBrowser } from './support/in-browser.ts';
 
 const CANARY = 'canary-of-l-private';
 const RELATE = 'mutation ($relation: RelateInput!) { relate(input: $relation) { clientMutationId } }';
 
-describeInBrowser('the page of the graph', () => {
+describeOnEmbeddedInBrowser('the page of the graph', () => {
   const own = useTestConsole();
   const relate = (caller: string, source: string, type: string, target: string, more: object = {}) =>
     own.gateway.query(caller, RELATE, { relation: { source, type, target, projectId: 'l9', ...more } });

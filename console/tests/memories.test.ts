@@ -4,12 +4,12 @@ import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { readOnlyKey } from './support/callers.ts';
 import { useTestConsole } from './support/console.ts';
 import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
-import { describeInBrowser } from './support/in-browser.ts';
+import { describeOnEmbeddedInBrowser } from './support/in-browser.ts';
 
 const STORE = `mutation ($items: [MemoryStoreItem!]!) { memoryStore(input: { items: $items }) { errors { message } } }`;
 const CANARY = 'canary-of-l-private';
 
-describeInBrowser('the page of memories', () => {
+describeOnEmbeddedInBrowser('the page of memories', () => {
   const own = useTestConsole();
   let reader: string;
   beforeAll(async () => {

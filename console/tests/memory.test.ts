@@ -3,12 +3,12 @@ import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { readOnlyKey } from './support/callers.ts';
 import { useTestConsole } from './support/console.ts';
 import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
-import { describeInBrowser } from './support/in-browser.ts';
+import { describeOnEmbeddedInBrowser } from './support/in-browser.ts';
 
 const UPDATE = `mutation ($input: UpdateMemoryInput!) { updateMemory(input: $input) { status } }`;
 const CANARY = 'canary-of-l-private';
 
-describeInBrowser('the page of a memory', () => {
+describeOnEmbeddedInBrowser('the page of a memory', () => {
   const own = useTestConsole();
   let reader: string;
   let shared: string;

@@ -3,12 +3,12 @@ import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { useTestConsole } from './support/console.ts';
-import { describeInBrowser } from './support/in-browser.ts';
+import { describeOnEmbeddedInBrowser } from './support/in-browser.ts';
 
 const PRESENT = 'The buoy north of the harbour is painted green every spring by the crew.';
 const HOSTILE = `<img src=x onerror="document.title='broken'"><script>document.title='broken'</script> hostile`;
 
-describeInBrowser('the page Review', () => {
+describeOnEmbeddedInBrowser('the page Review', () => {
   const own = useTestConsole({ embedder: standIn });
   let present: string;
   const save = (content: string, caller = 'C') => own.gateway.save(caller, content);

@@ -4,12 +4,12 @@ import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { useTestConsole } from './support/console.ts';
-import { describeInBrowser } from './support/in-browser.ts';
+import { describeOnEmbeddedInBrowser } from './support/in-browser.ts';
 
 const PARTS = ['Callers', 'Keys', 'Scopes', 'Projects', 'Kinds', 'Ranking', 'Review', 'Secrets', 'Archive'];
 const HOSTILE = `<img src=x onerror="document.title='broken'">`;
 
-describeInBrowser('the page Settings', () => {
+describeOnEmbeddedInBrowser('the page Settings', () => {
   const own = useTestConsole({ embedder: standIn });
   const open = (part: string, as: string | { token: string } = 'L') =>
     own.visit({ as, path: `/settings?part=${part}` });

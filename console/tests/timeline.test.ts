@@ -2,7 +2,7 @@ import { itOnEmbedded } from '../../db/tests/support/on-engine.ts';
 import { overflowOf, seriousViolations } from './support/accessible.ts';
 import { useTestConsole } from './support/console.ts';
 import { HOSTILE, injected, NOTHING_INJECTED } from './support/hostile.ts';
-import { describeInBrowser } from './support/in-browser.ts';
+import { describeOnEmbeddedInBrowser } from './support/in-browser.ts';
 
 const CANARY = 'canary-of-l-private';
 const STORE = `mutation ($session: JSON!, $scope: String) {
@@ -10,7 +10,7 @@ const STORE = `mutation ($session: JSON!, $scope: String) {
 }`;
 const SECRET = `sk-proj-${'a1B2c3D4'.repeat(6)}`;
 
-describeInBrowser('the timeline', () => {
+describeOnEmbeddedInBrowser('the timeline', () => {
   const own = useTestConsole();
   /** Noon of a day that many days ago, in UTC, which is the time zone of these browsers. */
   const noon = (daysAgo: number) =>
