@@ -157,7 +157,7 @@ const OF_DATA: Damage[] = [
   {
     what: 'data is of a newer version of l9-memory',
     damage: changed(MARKER, (marker) => {
-      Object.assign(marker, { version: '9.1.0', migrations: { '000009-later.sql': 'sha1:x' } });
+      Object.assign(marker, { version: '9.1.0', migrations: { '999999-later.sql': 'sha1:x' } });
     }),
     path: 'data',
     cause: /another version of l9-memory \(9\.1\.0; .* newer version: install l9-memory 9\.1\.0 or later/,
