@@ -39,7 +39,7 @@ const OF_COMMANDS = [
   ...['L9_PROJECT', 'L9_BRANCH', 'L9_ORG', 'CORTEX_PROJECT', 'CORTEX_BRANCH', 'CORTEX_ORG'],
 ];
 
-describe.each([ONE_MACHINE, FAILOVER])('%s', (file) => {
+describe.each([ONE_MACHINE, FAILOVER])('the file %s', (file) => {
   const services = Object.entries(servicesOf(file));
 
   it('builds and mounts what is there', () => {
@@ -72,7 +72,7 @@ describe.each([ONE_MACHINE, FAILOVER])('%s', (file) => {
   });
 });
 
-describe(ONE_MACHINE, () => {
+describe('the file for one machine', () => {
   const { gateway, setup, prometheus, grafana } = servicesOf(ONE_MACHINE);
 
   it('hands every setting of .env to the gateway, but for those of commands and of the image', () => {
