@@ -35,8 +35,8 @@ create function identity.current_projects() returns text[] language sql stable p
 return coalesce((identity.current_identity()).projects, '{}');
 comment on function identity.current_projects is 'Projects that the caller can work in; {*} is all, {} none.';
 
--- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost. It asks
--- the claim alone, because each policy also asks for tenant or scopes, which a session without an identity has none of.
+-- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
+-- It asks the claim alone, because each policy also asks for tenant or scopes, which a session without an identity has none of.
 create function identity.has_every_project() returns boolean language sql stable parallel safe
 return identity.claim('projects') is null or '*' = any (identity.list_claim('projects'));
 comment on function identity.has_every_project is 'True if no claim keeps the caller to some projects of its tenant.';
