@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { startPrimary } from '../cluster/support/postgres.ts';
-import { openWorkplace, programs, type Workplace } from '../cluster/support/programs.ts';
+import { openWorkplace, type Workplace } from '../cluster/support/programs.ts';
+import { nameOf } from '../gateway/tests/commands/support/tenants.ts';
 import { runCommand } from '../gateway/tests/support/command.ts';
-import { createNamedHome, type TestHome } from '../gateway/tests/support/home.ts';
+import { createNamedHome } from '../gateway/tests/support/home.ts';
 import { figure, type Row } from './support/bench.ts';
 import { DIMENSIONS, dropIndexes, isNoGraph, MODEL } from './support/data.ts';
 import { type BenchDatabase, openBenchDatabase } from './support/database.ts';
@@ -45,8 +46,6 @@ function rowsFor(memories: number): number {
   while (movingOf(rows).total < memories) rows += Math.max(1, Math.floor(memories / 1_000));
   return rows;
 }
-
-const nameOf = ({ superuserUrl }: TestHome) => new URL(superuserUrl!).pathname.slice(1);
 
 type Place = Pick<BenchDatabase, 'home' | 'superuser'>;
 
@@ -187,9 +186,7 @@ async function main() {
     process.exitCode = options.help ? 0 : 2;
     return;
   }
-  const root = programs();
-  if (!root) throw new Error('needs the programs of `.ci/cluster install`, and root to run them');
-  const place = openWorkplace(root);
+  const place = openWorkplace();
   try {
     const results = await measure(place, memories, rate, !options['without-graphs']);
     console.log(table(results));

@@ -3,7 +3,7 @@
 // what counts is the processor time that each took, as /proc has it.
 import { parseArgs } from 'node:util';
 import { type Server, startPrimary, startReplica } from '../cluster/support/postgres.ts';
-import { openWorkplace, programs } from '../cluster/support/programs.ts';
+import { openWorkplace } from '../cluster/support/programs.ts';
 import { eventually } from '../db/tests/support/eventually.ts';
 import { type Query, type Row, ratio } from './support/bench.ts';
 import { processorSeconds } from './support/child.ts';
@@ -149,9 +149,7 @@ async function main() {
     process.exitCode = options.help ? 0 : 2;
     return;
   }
-  const root = programs();
-  if (!root) throw new Error('needs the programs of `.ci/cluster install`, and root to run them');
-  const place = openWorkplace(root);
+  const place = openWorkplace();
   const report = (line: string) => console.error(line);
   const found = new Map<number, Measured[]>(COUNTS.map((count) => [count, []]));
   try {

@@ -17,7 +17,7 @@ import {
   startProxies,
   writeDirectory,
 } from './support/cells.ts';
-import { openWorkplace, programs, type Workplace } from './support/programs.ts';
+import { openWorkplace, type Workplace } from './support/programs.ts';
 
 const LIST = '{ memories { nodes { content } } }';
 const CLIENTS = { HAProxy: '127.0.0.5', nginx: '127.0.0.6', Caddy: '127.0.0.7' } as const;
@@ -43,7 +43,7 @@ describe('two cells behind a proxy', () => {
   }
 
   beforeAll(async () => {
-    place = openWorkplace(programs()!);
+    place = openWorkplace();
     ca = makeCertificate(place);
     const env = {
       ALLOWED_HOSTS: 'memory.example,*.memory.example',

@@ -35,7 +35,9 @@ export interface Workplace {
   close(): Promise<void>;
 }
 
-export function openWorkplace(root: string): Workplace {
+/** Throws where the programs can't be run. */
+export function openWorkplace(root = programs()): Workplace {
+  if (!root) throw new Error('needs the programs of `.ci/cluster install`, and root to run them');
   const folder = mkdtempSync(join(root, 'l9', 'test-'));
   chownSync(folder, USER, USER);
   const running = new Set<ChildProcess>();

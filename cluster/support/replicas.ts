@@ -4,7 +4,7 @@ import { startTestGateway, type TestGateway } from '../../gateway/tests/support/
 import { createTestHome } from '../../gateway/tests/support/home.ts';
 import { standIn } from '../../gateway/tests/support/stand-in.ts';
 import { type Server, startPrimary, startReplica } from './postgres.ts';
-import { openWorkplace, programs } from './programs.ts';
+import { openWorkplace } from './programs.ts';
 
 export interface Replicated {
   gateway: TestGateway;
@@ -24,7 +24,7 @@ const OUTCOMES = ['answered', 'refused', 'behind', 'failed'] as const;
 type Outcome = (typeof OUTCOMES)[number];
 
 export async function startReplicated(count: number): Promise<Replicated> {
-  const place = openWorkplace(programs()!);
+  const place = openWorkplace();
   const replicas: Server[] = [];
   let gateway: TestGateway | undefined;
   const close = async () => {

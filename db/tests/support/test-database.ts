@@ -60,8 +60,8 @@ export function useTestDatabase({ rollsBack = false }: TestDatabaseOptions = {})
     });
     afterEach(async () => {
       await session!.client.query('rollback');
-      // On a server the next test goes on in it: a new session plans everything anew, which takes longer than most tests. The
-      // embedded engine has one session, which a beforeAll may need next.
+      // On a server the next test uses the same session, because planning every statement again takes longer than most tests.
+      // The embedded engine has one session only, which a beforeAll may need next.
       if (!database.superuserUrl) await endSession();
       Object.assign(database, committing);
     });

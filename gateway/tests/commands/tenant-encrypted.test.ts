@@ -1,4 +1,4 @@
-// The file of an exported tenant that is encrypted: whoever lacks the key learns and imports nothing.
+// The encrypted file of an exported tenant: without its key nobody reads or imports anything of it.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { sealAll } from '../../../db/tests/audit/support.ts';

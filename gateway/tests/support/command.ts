@@ -51,8 +51,8 @@ export function runCommand(args: string[], { home, stdin = '', env = {}, closesS
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * The same in this process, which loads no program again: for tests of what a command does and prints. How the program reads standard
- * input, and how it ends, needs a process of its own.
+ * Runs a command in this process, which has loaded the program already. Tests of what a command does and prints use it. Tests of
+ * standard input and of the end of the process use `runCommand`.
  */
 export function runCommandHere(args: string[], how: Omit<How, 'closesStdout'>): Promise<Ended> {
   const ended = last.then(() => runAlone(args, how));

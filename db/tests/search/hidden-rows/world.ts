@@ -187,7 +187,7 @@ async function addLogin(db: TestDatabase): Promise<{ session: Reader['session'];
   await db.asSuperuser(`create role ${login} login in role l9_agent`);
   await db.asOwner("select public.register_actor('Reader', creator => 'Reader', tenant_id => $1)", [DEFAULT_TENANT]);
   await db.asOwner('select public.bind_login($1, $2)', ['Reader', login]);
-  // On a server it stays logged in, as the others do, because a new session plans everything anew.
+  // On a server this login keeps one session for all questions, because each new session plans every statement again.
   const client = db.superuserUrl ? new pg.Client({ connectionString: db.superuserUrl }) : null;
   await client?.connect();
   await client?.query(`set session authorization ${login}`);
