@@ -37,7 +37,7 @@ alter table public.fact_evidence
   alter column subject set statistics 0, alter column object set statistics 0, alter column extracted_by set statistics 0,
   alter column content_hash set statistics 0;
 
-call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id');
+call derived.derive_from_packets('public.fact_evidence', 'evidence_id', 'packet_id', follows => false);
 create trigger _320_stamp_statement before insert on public.fact_evidence
   for each row execute function derived.tg__stamp_statement('packet_id');
 -- A fact is found by its normalised subject and object, so it is refused rather than redacted.

@@ -81,7 +81,8 @@ begin
   if not isfinite(begins_at) then
     perform identity.raise_error('L9VAL', 'valid_from: must be a finite point in time');
   end if;
-  is_single := facts.lock_facts(key);
+  perform facts.lock_facts(key);
+  is_single := facts.is_single_valued(key.tenant_id, key.predicate);
   -- Read the clock after taking the lock so that lock order and timestamps agree. Model-extracted facts are dated at the
   -- memory's timestamp.
   begins_at := coalesce(begins_at, case when model is not null then source."timestamp" end, clock_timestamp());

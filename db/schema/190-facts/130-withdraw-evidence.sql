@@ -22,9 +22,7 @@ begin
   if cardinality(keys) = 0 then
     return;
   end if;
-  foreach key in array keys loop
-    perform facts.lock_facts(key);
-  end loop;
+  perform facts.lock_facts(variadic keys);
   delete from public.fact_evidence e
   where e.packet_id = withdraw_evidence.packet_id
     and (not only_extracted or e.extracted_by is not null

@@ -37,8 +37,8 @@ begin
 end $$;
 comment on function facts.move_evidence is 'Moves a memory''s evidence to another audience, with its fact or to an equal one.';
 
--- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
--- move in opposite directions can't deadlock.
+-- Takes all its locks before anything moves, in the order of the keys, so that memories that move in opposite directions can't
+-- deadlock.
 create function facts.tg_packet_store__facts_follow() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   audience_id uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
@@ -50,9 +50,14 @@ declare
   key facts.fact_key;
   evidence public.fact_evidence;
 begin
-  foreach key in array keys loop
-    perform facts.lock_facts(key);
-  end loop;
+  if cardinality(keys) = 0 then
+    return null;
+  end if;
+  perform facts.lock_facts(variadic keys);
+  update public.fact_evidence e
+  set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
+    ttl = new.ttl, updated_at = clock_timestamp()
+  where e.packet_id = new.packet_id;
   if has_moved then
     insert into derived.memories_being_restated (packet_id) values (new.packet_id) on conflict do nothing;
     for evidence in
@@ -70,5 +75,6 @@ end $$;
 comment on function facts.tg_packet_store__facts_follow is 'Moves the facts of a memory to the memory''s new audience and lets a '
   'fact expire with the last memory that states it. Definer: callers can''t write these tables.';
 
--- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
-call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
+-- Comes before what else follows a memory: whoever states a fact locks its key before its evidence, and a deletion locks facts
+-- before relationships. In another order the two could deadlock.
+call derived.follow_packets('_610_facts_follow', 'facts.tg_packet_store__facts_follow');

@@ -18,7 +18,8 @@ begin
     end if;
     exit when attempt = 2;
     key := (fact.tenant_id, fact.audience_id, fact.subject_normalized, fact.predicate, fact.object_normalized);
-    is_single := facts.lock_facts(key);
+    perform facts.lock_facts(key);
+    is_single := facts.is_single_valued(key.tenant_id, key.predicate);
   end loop;
   if fact.audience_id <> key.audience_id then
     raise exception using errcode = '40001', message = 'retract_fact: the fact was moved concurrently; try again';

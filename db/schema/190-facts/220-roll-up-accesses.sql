@@ -9,6 +9,7 @@ declare
   until_xid xid8;
   first_xid xid8;
   row_total bigint;
+  memories record;
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
     perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000');
@@ -44,14 +45,19 @@ begin
     if not exists (select from importance.pending_recounts) then
       return 0;
     end if;
-    perform importance.roll_up_accesses_between(progress.to_xid, progress.to_xid, progress.era_after);
+    until_xid := progress.to_xid;
+  else
+    until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid
+      else ((first_xid::text::numeric + 1)::text)::xid8 end;
+  end if;
+  -- Memories, facts, then the statistics of memories: the order in which callers that change memories lock them.
+  select m.* into strict memories from importance.lock_accessed_memories(progress.to_xid, until_xid, progress.era_after) m;
+  perform facts.roll_up_fact_accesses_between(progress.to_xid, until_xid, progress.era_after);
+  perform importance.roll_up_accesses_between(
+    progress.to_xid, until_xid, progress.era_after, memories.locked_ids, memories.recounted_ids);
+  if row_total = 0 then
     return 1;
   end if;
-  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid
-    else ((first_xid::text::numeric + 1)::text)::xid8 end;
-  -- Facts before the statistics of memories, the order in which writers of facts lock them.
-  perform facts.roll_up_fact_accesses_between(progress.to_xid, until_xid, progress.era_after);
-  perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);
   update importance.access_roll_up
   set to_xid = until_xid, rolled_up_at = clock_timestamp(), newest_at = greatest(newest_at, (
     select max(a.accessed_at) from importance.memory_access_log a

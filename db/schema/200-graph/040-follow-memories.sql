@@ -28,13 +28,14 @@ comment on function graph.tg_packet_store__withdraw_relationships is 'Deletes th
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
 
--- Moved evidence needs a relationship in the new audience, found or made in the order of the triple's unique index,
--- so that concurrent moves wait for each other instead of deadlocking.
+-- Moved evidence needs a relationship in the new audience. What exists there is locked with the relationships that it leaves, so
+-- that memories that move in opposite directions can't deadlock; the others are made in the order of the unique index.
 create function graph.tg_packet_store__relationships_follow() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
   old_ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = new.packet_id);
+  equal_ids uuid[] := '{}';
   has_moved constant boolean := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope)
     <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
   relation record;
@@ -44,7 +45,17 @@ begin
   if old_ids = '{}' then
     return null;
   end if;
-  perform graph.lock_relationships(old_ids);
+  if has_moved then
+    equal_ids := array(
+      select there.relationship_id from public.entity_relationships here
+      join public.entity_relationships there
+        on there.source_normalized = here.source_normalized and there.relationship_type = here.relationship_type
+        and there.target_normalized = here.target_normalized and there.tenant_id = new.tenant_id and there.scope = new.scope
+        and there.project_id is not distinct from new.project_id and there.org_id is not distinct from new.org_id
+        and there.user_id is not distinct from new.user_id
+      where here.relationship_id = any (old_ids));
+  end if;
+  perform graph.lock_relationships(old_ids || equal_ids);
   if has_moved and new.ttl <= now() then
     -- An expired memory is not readable in any audience.
     delete from public.relationship_evidence e where e.packet_id = new.packet_id;

@@ -41,9 +41,7 @@ begin
   if cardinality(evidence_ids) = 0 then
     return;
   end if;
-  foreach key in array keys loop
-    perform facts.lock_facts(key);
-  end loop;
+  perform facts.lock_facts(variadic keys);
   update public.fact_evidence e set packet_id = to_id where e.packet_id = from_id and e.evidence_id = any (evidence_ids);
   foreach key in array keys loop
     perform facts.recompute_facts(key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[from_id, to_id]);
