@@ -1,6 +1,6 @@
 // The thread of the embedded engine: PostgreSQL in WebAssembly, which answers bytes of the wire protocol.
 import { parentPort, threadId, workerData } from 'node:worker_threads';
-import type { EngineAnswer, EngineOptions, EngineRequest } from './engine.ts';
+import type { EngineAnswer, EngineRequest, EngineThreadData } from './engine.ts';
 import { CANCEL } from './interrupt.ts';
 import { ForeignDatabase, pendingMigrations } from './migrations.ts';
 import { createPglite } from './pglite.ts';
@@ -15,7 +15,7 @@ const answer = (message: EngineAnswer) => {
   port.postMessage(message, transfer);
 };
 
-const { dataDir, role, migrates } = workerData as EngineOptions;
+const { dataDir, role, migrates, wasm } = workerData as EngineThreadData;
 // What PostgreSQL gives as the reason when it can't open the folder; the errors of WebAssembly say only that it ended.
 let complaint = 'the engine ended while it opened the folder';
 const listen = (line: string) => {
@@ -26,7 +26,7 @@ const unopened = (error: unknown): never => {
   answer({ kind: 'unopened', reason: typeof code === 'string' ? message : complaint });
   process.exit(1);
 };
-const db = await createPglite(dataDir, listen).catch(unopened);
+const db = await createPglite(dataDir, listen, wasm).catch(unopened);
 if (migrates) {
   const pending = await pendingMigrations(db).catch((error) => {
     if (!(error instanceof ForeignDatabase)) unopened(error);

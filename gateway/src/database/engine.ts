@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { SQLSTATE } from '../base/errors.ts';
@@ -12,6 +14,16 @@ export interface EngineOptions {
   role: 'l9_gateway' | 'l9_owner' | 'l9_worker';
   /** Whether to run the pending migrations first. */
   migrates: boolean;
+}
+
+/** What is used of it here: Node's types leave WebAssembly to those of browsers. */
+declare const WebAssembly: { compile(bytes: Uint8Array): Promise<WasmModule> };
+/** A compiled WebAssembly module, which threads can hand on to each other. */
+export type WasmModule = object;
+
+/** What the thread of an engine begins with. */
+export interface EngineThreadData extends EngineOptions {
+  wasm: WasmModule;
 }
 
 export type EngineRequest = { kind: 'execute'; bytes: Uint8Array } | { kind: 'close' };
@@ -67,10 +79,19 @@ const CLOSE_WITHIN_MS = 5_000;
 const CANCEL_WITHIN_MS = 2_000;
 
 const THREAD_FILE = programPath('database/engine-thread.ts');
+const WASM_FILE = fileURLToPath(new URL('./pglite.wasm', import.meta.resolve('@electric-sql/pglite')));
+
+// All engines of a process share what V8 has compiled of PostgreSQL, so that one that starts again after a rest is ready sooner.
+let compiled: Promise<WasmModule> | undefined;
+const compile = () => {
+  compiled ??= readFile(WASM_FILE).then((bytes) => WebAssembly.compile(bytes));
+  return compiled;
+};
 
 export async function startEngine(options: EngineOptions, logger: Logger, onPrepare?: () => void): Promise<Engine> {
   // Flags of the process are not passed on, because a thread fails on some of them.
-  const worker = new Worker(THREAD_FILE, { workerData: options, execArgv: [] });
+  const workerData: EngineThreadData = { ...options, wasm: await compile() };
+  const worker = new Worker(THREAD_FILE, { workerData, execArgv: [] });
   const calls: Call[] = [];
   let sent = 0;
   const started = Promise.withResolvers<void>();

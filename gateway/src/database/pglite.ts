@@ -4,6 +4,7 @@ import { pg_trgm } from '@electric-sql/pglite/contrib/pg_trgm';
 import { pgcrypto } from '@electric-sql/pglite/contrib/pgcrypto';
 import { pg_textsearch } from '@electric-sql/pglite-pg_textsearch';
 import { vector } from '@electric-sql/pglite-pgvector';
+import type { WasmModule } from './engine.ts';
 
 // The default of 128 MB would be kept forever, and its pages are in the cache of the operating system anyway. Files of the
 // write-ahead log that a checkpoint leaves behind are kept for later use up to min_wal_size. The search_path is that of
@@ -14,9 +15,14 @@ const PARAMETERS = [
   ...['-c', 'search_path="$user", public, extensions'],
 ];
 
-/** `onLog` gets each line that PostgreSQL writes to its log. */
-export const createPglite = (dataDir: string, onLog: (line: string) => void = () => {}): Promise<PGlite> =>
+/** `onLog` gets each line that PostgreSQL writes to its log; `wasm` is PostgreSQL, if it is compiled already. */
+export const createPglite = (
+  dataDir: string,
+  onLog: (line: string) => void = () => {},
+  wasm?: WasmModule,
+): Promise<PGlite> =>
   PGlite.create(dataDir, {
+    ...(wasm && { pgliteWasmModule: wasm }),
     extensions: { vector, pg_textsearch, pgcrypto, pg_trgm },
     onStderr: (line) => {
       onLog(line);

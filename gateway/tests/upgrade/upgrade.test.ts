@@ -95,7 +95,9 @@ describe('a database of the first version', () => {
       await contentsOf(db),
       await db.asSuperuser('select filename from graphile_migrate.migrations'),
     ]);
-    expect(lossOf(logged(before), after)).toStrictEqual([]);
+    // Migrations alone write this list, and change it.
+    const { 'derived.derived_tables': _, ...rows } = logged(before);
+    expect(lossOf(rows, after)).toStrictEqual([]);
     expect(ran).toHaveLength(committedFiles().length);
   });
 
