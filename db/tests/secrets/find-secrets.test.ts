@@ -51,10 +51,13 @@ describe('find_secrets', () => {
       await db.asOwner(`select ${call}`);
     const keys = await db.sql('L', "select (create_api_key('k' || n, 'C')).api_key from generate_series(1, 50) as n");
     const old = keys.map(({ api_key }) => ({ api_key: `l9_${api_key.slice('l9k_example_'.length)}` }));
-    for (const { api_key } of [...keys, ...old]) {
-      for (const text of [`use ${api_key}.`, `"a\\n${api_key}"`, `https://x.example/?k=${api_key}`])
-        expect(await patternsIn(text), text).toContain('l9-memory-key');
-    }
+    const textsWith = (key: string) => [`use ${key}.`, `"a\\n${key}"`, `https://x.example/?k=${key}`];
+    // A search takes as long as a hundred lines of one text do, so that few keys stand in texts of their own.
+    for (const { api_key } of [...keys.slice(0, 3), ...old.slice(0, 3)])
+      for (const text of textsWith(api_key)) expect(await patternsIn(text), text).toContain('l9-memory-key');
+    const lines = [...keys, ...old].flatMap(({ api_key }) => textsWith(api_key));
+    const found = (await find(lines.join('\n'))).filter(({ pattern }) => pattern === 'l9-memory-key');
+    expect(lines.filter((_, n) => !found.some(({ line }) => line === n + 1))).toStrictEqual([]);
     const [{ api_key: key }] = keys;
     await expect(db.sql('C', 'select save_memory($1)', [`the key is ${key}`])).rejects.toMatchObject({ code: 'L9SEC' });
     expect(await redacted({ content: `see ${key} there` })).toMatchObject({
