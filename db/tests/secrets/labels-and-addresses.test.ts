@@ -2,14 +2,17 @@
 
 import { lookLikeSecrets } from '../../../bench/eval/secrets/look-like.ts';
 import { makerFrom } from '../../../bench/eval/secrets/made-up.ts';
+import { describeOnEmbedded } from '../support/on-engine.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const PASSWORD = 'Xq7-wz3K9';
 
-describe('a password as people write it', () => {
+describeOnEmbedded('a password as people write it', () => {
   const db = useTestDatabase({ rollsBack: true });
   const find = (text: string) =>
     db.sql('C', 'select pattern, position, length, severity from public.find_secrets($1)', [text]);
+  /** The patterns for which a save was refused: the guard looks as find_secrets() does, so that one text of each is saved, too. */
+  const refused = new Set<string>();
   const refuses = (text: string) =>
     expect(db.sql('C', "select public.save_memory($1, project_id => 'l9')", [text]), text).rejects.toMatchObject({
       code: 'L9SEC',
@@ -74,9 +77,16 @@ describe('a password as people write it', () => {
   ])('is found and refused: %s', async (text) => {
     const found = await find(text);
     expect(
-      found.map(({ position, length }) => [...text].slice(position - 1, position - 1 + length).join('')),
-    ).toContainEqual(expect.stringMatching(/Xq7-wz3K|maple-tQRna-31|hJmKwertzBQ4|lanternfish8|sunflower7/));
-    await refuses(text);
+      found.map(({ severity, position, length }) => [
+        severity,
+        [...text].slice(position - 1, position - 1 + length).join(''),
+      ]),
+    ).toContainEqual([
+      'credential',
+      expect.stringMatching(/Xq7-wz3K|maple-tQRna-31|hJmKwertzBQ4|lanternfish8|sunflower7/),
+    ]);
+    if (found.some(({ pattern }) => !refused.has(pattern))) await refuses(text);
+    for (const { pattern } of found) refused.add(pattern);
   });
 
   it.each([
@@ -109,11 +119,9 @@ describe('a password as people write it', () => {
 
   it.each(Object.keys(lookLikeSecrets(makerFrom(8))))('finds nothing in the harmless %s', async (kind) => {
     const made = lookLikeSecrets(makerFrom(99));
-    for (let n = 0; n < 5; n++) {
-      const text = made[kind]!();
-      const found = (await find(text)).filter(({ severity }) => severity === 'credential');
-      expect(found, text).toStrictEqual([]);
-    }
+    const text = Array.from({ length: 5 }, () => made[kind]!()).join('\n\n');
+    const found = (await find(text)).filter(({ severity }) => severity === 'credential');
+    expect(found, text).toStrictEqual([]);
   });
 
   it('saves the fingerprint of a key, as ssh-keygen prints it', async () => {
