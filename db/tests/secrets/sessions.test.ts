@@ -1,4 +1,5 @@
 // The patterns for sessions fail closed: they find every exported value, every value of a secret's name, every long token.
+import { describeOnEmbedded } from '../support/on-engine.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const REFUSED = [
@@ -26,7 +27,7 @@ const REFUSED = [
   'snmpwalk -v3 -u ada -A sunflower7 -X moonflower8 switch',
 ] as const;
 
-describe('a session', () => {
+describeOnEmbedded('a session', () => {
   const db = useTestDatabase({ rollsBack: true });
   const find = (document: unknown) =>
     db.sql('C', 'select pattern, path, line, "column" from secrets.find_in_document($1, true)', [
