@@ -23,9 +23,9 @@ describe.each([
   });
 
   const search = (query: string) => searchMemory(db, 'C', { query, mode: 'lexical', explain: true });
+  type Hits = Awaited<ReturnType<typeof search>>['hits'];
   /** The score of the memory with the first word, over that of the memory with the second. */
-  const quotient = async (one: string, other: string) => {
-    const { hits } = await search(`${one} ${other}`);
+  const quotient = (hits: Hits, one: string, other: string) => {
     const of = (word: string) => hits.find(({ content }) => content.includes(word))!.lexical_score!;
     return of(one) / of(other);
   };
@@ -38,7 +38,7 @@ describe.each([
         secret,
         Array.from({ length: count }, (_, n) => ({ content: `the ${CANARY} is on, says source ${count * 100 + n}` })),
       );
-      quotients.push(await quotient(CANARY, DECOY));
+      quotients.push(quotient((await search(`${CANARY} ${DECOY}`)).hits, CANARY, DECOY));
     }
     expect(quotients).toStrictEqual([1, 1, 1, 1]);
   });
@@ -48,7 +48,11 @@ describe.each([
     const pin = guesses[71]!;
     await saveMemory(db, 'L', { content: `The PIN of the safe is ${pin}.`, scope: 'l-private', project_id: PROJECT });
     // One memory for each guess, all alike.
-    for (const guess of guesses) await saveMemory(db, 'C', { content: `pad ${guess} pad`, project_id: PROJECT });
+    await db.sql(
+      'C',
+      "select count(public.save_memory('pad ' || guess || ' pad', project_id => $2)) from unnest($1::text[]) as guess",
+      [guesses, PROJECT],
+    );
     await freezeTimes(db);
     const answers = new Map<string, string[]>();
     const quotients = new Set<number>();
@@ -58,7 +62,7 @@ describe.each([
         .replaceAll(guess, '<guess>')
         .replaceAll(/"(packet_id|access_id|timestamp|created_at|updated_at)":"[^"]*"/g, '"$1":null');
       answers.set(answer, [...(answers.get(answer) ?? []), guess]);
-      quotients.add(await quotient(guess, DECOY));
+      quotients.add(quotient(hits, guess, DECOY));
     }
     // All guesses look the same, so the best one is right once in a hundred times.
     expect([...answers.values()]).toStrictEqual([guesses]);
