@@ -1,7 +1,7 @@
 // The GraphQL schema that the roles of l9_gateway see. It is built from the catalogue of a database and from nothing else.
 import './environment.ts';
 import { makeSchema } from 'postgraphile';
-import type { WithPgClient } from 'postgraphile/@dataplan/pg';
+import type { PgClient, WithPgClient } from 'postgraphile/@dataplan/pg';
 import type { GraphQLSchema } from 'postgraphile/graphql';
 import { PostGraphileAmberPreset } from 'postgraphile/presets/amber';
 import { pgServiceOf } from './pg-adaptor.ts';
@@ -55,10 +55,10 @@ export const schemaPreset: GraphileConfig.Preset = {
 export type BuildSchema = (catalogue: string) => Promise<GraphQLSchema>;
 
 export const buildSchema: BuildSchema = async (catalogue) => {
-  // The schema keeps its preset, so that the text goes with its only reader.
+  // The schema keeps its preset, so the text is let go where it is read.
   const rows = [{ introspection: catalogue }];
-  const withPgClient = ((_settings, callback) =>
-    callback({ query: async () => ({ rows: rows.splice(0) }) } as never)) as WithPgClient;
+  const client = { query: async () => ({ rows: rows.splice(0) }) } as unknown as PgClient;
+  const withPgClient: WithPgClient = async (_settings, callback) => callback(client);
   const { schema } = await makeSchema({ extends: [schemaPreset], pgServices: [pgServiceOf(withPgClient)] });
   return schema;
 };

@@ -73,13 +73,14 @@ describe('gateways that share the GraphQL schema', () => {
   });
 
   it('is of the catalogue of what GraphQL shows', async () => {
-    const { namespaces, procs, database } = JSON.parse(await readCatalogue(other.instance.database));
+    const { namespaces, procs, policies, database } = JSON.parse(await readCatalogue(other.instance.database));
     expect(namespaces.map(({ nspname }: { nspname: string }) => nspname)).toStrictEqual([
       'extensions',
       'pg_catalog',
       'public',
     ]);
     expect(procs.length).toBeGreaterThan(0);
+    expect(policies).toStrictEqual([]);
     expect(Object.keys(database)).toStrictEqual(['datdba', 'datacl']);
   });
 });
