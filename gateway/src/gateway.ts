@@ -16,6 +16,7 @@ import { hasConsole, mountConsole } from './console/mount.ts';
 import type { Database } from './database/index.ts';
 import type { Embedder } from './embeddings/index.ts';
 import { embedderReadiness } from './embeddings/readiness.ts';
+import { type BuildSchema, buildSchema } from './graphql/schema.ts';
 import { createGraphql } from './graphql/serve.ts';
 import { examineHome } from './home/examine.ts';
 import { mountArchives } from './http/archives.ts';
@@ -74,6 +75,8 @@ export interface GatewayOptions extends ServicesOptions, Pick<ListenOptions, 'an
   listening?: Listening;
   /** Build the GraphQL schema at the first request, not as soon as the gateway listens. */
   buildsSchemaOnDemand?: boolean;
+  /** Builds the GraphQL schema, or returns one that other gateways of this process share. */
+  buildSchema?: BuildSchema;
 }
 
 async function listen(options: ListenOptions): Promise<Listening> {
@@ -151,6 +154,7 @@ export async function startGateway(config: Config, logger: Logger, options: Gate
         reload,
         oauth,
         logger,
+        buildSchema: options.buildSchema ?? buildSchema,
         graphiql: !config.isProduction,
       }),
     );

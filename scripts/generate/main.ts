@@ -7,7 +7,8 @@ import { dirname, join, relative } from 'node:path';
 import { pino } from 'pino';
 import { loadConfig } from '../../gateway/src/config/config.ts';
 import { type Database, openDatabase } from '../../gateway/src/database/index.ts';
-import { createGraphql } from '../../gateway/src/graphql/serve.ts';
+import { readCatalogue } from '../../gateway/src/graphql/introspection.ts';
+import { buildSchema } from '../../gateway/src/graphql/schema.ts';
 import { describeAccess } from './access.ts';
 import { printGraphqlSchema } from './graphql-schema.ts';
 import { describeKinds } from './kinds.ts';
@@ -76,30 +77,10 @@ async function keepKinds(database: Database) {
 }
 
 async function keepGraphqlSchema(database: Database) {
-  const never = async () => {
-    throw new Error('the schema is only printed, and no request is answered');
-  };
-  const graphql = createGraphql({
-    oauth: null,
-    database,
-    execute: never,
-    authentication: { identify: never },
-    rateLimits: { countCalls: never },
-    denials: { record: never, close: never },
-    refusals: { record: never },
-    health: { read: never },
-    reload: never,
-    logger,
-    graphiql: false,
-  });
-  try {
-    const schema = await graphql.schema();
-    keep('gateway/schema.graphql', printGraphqlSchema(schema));
-    const operations = readFileSync(join(root, 'clients/typescript/operations.graphql'), 'utf8');
-    keep('clients/typescript/src/generated.ts', describeTypescriptClient(schema, operations));
-  } finally {
-    await graphql.close();
-  }
+  const schema = await buildSchema(await readCatalogue(database));
+  keep('gateway/schema.graphql', printGraphqlSchema(schema));
+  const operations = readFileSync(join(root, 'clients/typescript/operations.graphql'), 'utf8');
+  keep('clients/typescript/src/generated.ts', describeTypescriptClient(schema, operations));
 }
 
 await keepMigration();

@@ -2,6 +2,7 @@
 // commit in turn; here a read is one round trip.
 import type pg from 'pg';
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from 'postgraphile/@dataplan/pg';
+import { makePgService } from 'postgraphile/adaptors/pg';
 import {
   type Database,
   inOneTrip,
@@ -12,7 +13,6 @@ import {
   retryDeadlocks,
   settled,
 } from '../database/index.ts';
-import { narrowIntrospection } from './introspection.ts';
 
 /** The key of pgSettings by which a request says that it is a mutation. It is not a setting of the transaction. */
 export const IS_MUTATION = 'is mutation';
@@ -80,9 +80,7 @@ export function createWithPgClient(database: Pick<Database, 'pool' | 'replicas'>
     };
     return callback({
       async query<Row>(asked: PgClientQuery) {
-        // Only the query of the catalogue has no settings.
-        const narrow = pgSettings ? asked : { ...asked, text: narrowIntrospection(asked.text) };
-        const work = (client: pg.ClientBase) => watched(client, query<Row>(client, narrow));
+        const work = (client: pg.ClientBase) => watched(client, query<Row>(client, asked));
         const trip = () =>
           isMutation ? inOneTrip(pool, settings, 'write', work) : readInOneTrip(database, asked.text, settings, work);
         return known(await retryDeadlocks(trip));
@@ -95,3 +93,14 @@ export function createWithPgClient(database: Pick<Database, 'pool' | 'replicas'>
     });
   };
 }
+
+/** The database of a preset, which is reached by this function. */
+export const pgServiceOf = (withPgClient: WithPgClient) =>
+  ({
+    name: 'main',
+    schemas: ['public'],
+    withPgClientKey: 'withPgClient',
+    pgSettingsKey: 'pgSettings',
+    adaptor: { createWithPgClient: () => withPgClient, makePgService },
+    // Only the adaptor that is replaced here has clients with the rawClient of its type.
+  }) as unknown as GraphileConfig.PgServiceConfiguration;

@@ -2,17 +2,19 @@ import './environment.ts';
 import type { Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Express, type NextFunction, type Request, type Response, Router } from 'express';
-import { postgraphile } from 'postgraphile';
 import { grafserv } from 'postgraphile/grafserv/express/v4';
 import type { Authentication } from '../auth/authentication.ts';
 import { sqlstateOf } from '../base/errors.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { camelCase } from '../operations/graphql-types.ts';
 import { operations } from '../operations/index.ts';
+import { readCatalogue } from './introspection.ts';
 import { createPreset, type PresetOptions } from './preset.ts';
+import type { BuildSchema } from './schema.ts';
 
 export interface GraphqlOptions extends PresetOptions {
   authentication: Pick<Authentication, 'identify'>;
+  buildSchema: BuildSchema;
 }
 
 const LARGE_FIELDS = operations
@@ -31,35 +33,27 @@ const BUILD_AFTER_MS = 1_000;
 export type SchemaState = 'on demand' | 'building' | 'ok' | 'unavailable';
 
 /** The GraphQL API on HTTP. */
-export function createGraphql({ authentication, ...options }: GraphqlOptions) {
-  let instance: ReturnType<typeof postgraphile> | undefined;
-  // Reads the catalogue and builds the schema, once.
-  const open = () => {
-    instance ??= postgraphile(createPreset(options));
-    return instance;
-  };
+export function createGraphql({ authentication, buildSchema, ...options }: GraphqlOptions) {
+  let instance: ReturnType<typeof grafserv> | undefined;
   let serving: Promise<Router> | undefined;
   let state: SchemaState = 'on demand';
   let isClosed = false;
   const serve = async (server: Server) => {
     state = 'building';
     try {
-      await open().getSchema();
+      const schema = await buildSchema(await readCatalogue(options.database));
+      instance = grafserv({ schema, preset: createPreset(options) });
+      const router = Router();
+      // Grafserv only calls use() on it, which a router has, too.
+      await instance.addTo(router as Express, server);
       state = 'ok';
+      return router;
     } catch (error) {
       state = 'unavailable';
-      // An instance without a schema stays broken, so the next request opens another: the database may be back then.
-      const broken = instance;
-      [instance, serving] = [undefined, undefined];
-      await broken?.release();
+      // The next request tries again: the database may be back then.
+      serving = undefined;
       throw error;
     }
-    const router = Router();
-    // Grafserv only calls use() on it, which a router has, too.
-    await open()
-      .createServ(grafserv)
-      .addTo(router as Express, server);
-    return router;
   };
 
   const authenticate = async (request: Request, response: Response, next: NextFunction) => {
@@ -80,8 +74,6 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
   };
 
   return {
-    /** For a script that prints it. */
-    schema: () => Promise.resolve(open().getSchema()),
     /** How the schema is. A request waits for it while it is being built, and builds another if there is none. */
     state: () => state,
     /** Builds the schema once `others` is settled, unless a request comes first: it occupies the process for seconds. */

@@ -1,4 +1,3 @@
-import { makeIntrospectionQuery } from 'pg-introspection';
 import type { WithPgClient } from 'postgraphile/@dataplan/pg';
 import { claimsOf } from '../../../db/tests/support/sessions.ts';
 import { createWithPgClient, IS_MUTATION } from '../../src/graphql/pg-adaptor.ts';
@@ -30,19 +29,6 @@ describe('the PostGraphile adaptor of the pool', () => {
       }
     }
     expect(await statements()).toBeLessThanOrEqual(100);
-  });
-
-  it('reads no functions of other schemas when PostGraphile asks for the catalogue', async () => {
-    const { rows } = await withPgClient(null, (client) =>
-      client.query<{ introspection: string }>({ text: makeIntrospectionQuery() }),
-    );
-    const { namespaces, procs } = JSON.parse(rows[0]!.introspection);
-    expect(namespaces.map(({ nspname }: { nspname: string }) => nspname)).toStrictEqual([
-      'extensions',
-      'pg_catalog',
-      'public',
-    ]);
-    expect(procs.length).toBeGreaterThan(0);
   });
 
   it('deallocates a statement in an aborted transaction, and prepares it again', async () => {

@@ -14,6 +14,7 @@ import { type Gateway, type GatewayOptions, startGateway } from '../../src/gatew
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { checkAnswer } from './check-answer.ts';
 import { createTestHome, type TestHome } from './home.ts';
+import { sharedSchema } from './shared-schema.ts';
 
 const silent = pino({ level: 'silent' });
 
@@ -79,6 +80,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   const instance = await startGateway(config, logger, {
     // Most tests never ask by GraphQL, and its schema takes longer than all the rest.
     buildsSchemaOnDemand: true,
+    buildSchema: sharedSchema,
     ...(isBundled && !options.logger ? { embedder: bundledModel() } : {}),
     ...rest,
   });

@@ -1,9 +1,9 @@
 // The fields `admin` of Query and Mutation, which group what only administrators do, so that agents need not look past it.
 // PostGraphile makes one schema for the roles of all callers; grants and policies decide below this group, too.
-import { access, context, sideEffect } from 'postgraphile/grafast';
+import { sideEffect } from 'postgraphile/grafast';
 import { pgSmartTags } from 'postgraphile/utils';
-import type { Identity } from '../../auth/identity.ts';
 import { KnownError } from '../../base/errors.ts';
+import { identityOf } from '../context.ts';
 import { fieldsOf, isFunction } from './schema.ts';
 
 export const ADMIN_QUERY = 'AdminQuery';
@@ -115,7 +115,7 @@ const adminTags = pgSmartTags(
 
 /** Runs before what is inside the group, which does not run if this throws. */
 const requireAdministrator = () =>
-  sideEffect(access<Identity>(context(), 'identity'), ({ role }) => {
+  sideEffect(identityOf(), ({ role }) => {
     if (role === 'l9_agent')
       throw new KnownError('L9SCP', 'admin: permission denied for your role, which administers nothing');
     return true;

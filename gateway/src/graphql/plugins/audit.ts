@@ -15,11 +15,10 @@ import { noteRefusal } from '../../http/log-refusals.ts';
 import type { ProtectedResource } from '../../http/protected-resource.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
-import { ADMIN_QUERY } from './admin.ts';
 import type { Answer, Edit, ShownError } from './answers.ts';
 import { askedAt, fieldAt } from './arguments.ts';
+import { sourcesOf } from './audited-sources.ts';
 import { extendDocument, type Request, rowsRead } from './rows-read.ts';
-import { fieldsOf, isFunction } from './schema.ts';
 import { addUp, askedIn } from './selections.ts';
 
 export interface AuditOptions {
@@ -45,18 +44,12 @@ export function createAudit({ database, refusals, oauth, logger, audited }: Audi
   recordAnswer: Edit;
   askedOf: (request: HttpRequest) => Omit<Request, 'failed'> | undefined;
 } {
-  const tables = new Map<string, string>();
-  const keys = new Map<string, string>();
-  const queries = new Map(
-    operations.map(({ name, sqlFunction }) => [camelCase(name), { name: sqlFunction, isAudited: true }]),
-  );
-  const attributes = new Set<string>();
   const executed = new WeakMap<object, Omit<Request, 'failed'>>();
   // A document is extended once, because the plans of an operation are kept by its document.
   const extended = new WeakMap<DocumentNode, ReturnType<typeof extendDocument>>();
 
   async function recordRead(identity: Identity, request: Request, data: unknown) {
-    const { counts, totals, ids, projectId, scope } = rowsRead(request, data, { tables, keys, queries, attributes });
+    const { counts, totals, ids, projectId, scope } = rowsRead(request, data, sourcesOf(request.schema));
     if (counts.size === 0) return;
     await callInTransaction(
       database.pool,
@@ -125,47 +118,14 @@ export function createAudit({ database, refusals, oauth, logger, audited }: Audi
   const plugin: GraphileConfig.Plugin = {
     name: 'AuditPlugin',
     version: '1.0.0',
-    schema: {
-      hooks: {
-        finalize(schema, build) {
-          const fields = {
-            ...fieldsOf(schema.getQueryType()),
-            ...fieldsOf(schema.getType(ADMIN_QUERY)),
-          };
-          for (const resource of Object.values(build.pgResources)) {
-            const { codec } = resource;
-            const functionName = resource.extensions?.pg?.name;
-            if (functionName && isFunction(resource)) {
-              const field = build.inflection.customQueryField({ resource });
-              // A function is volatile because it writes its own audit row.
-              if (field in fields && !queries.has(field))
-                queries.set(field, { name: functionName, isAudited: resource.isMutation });
-            }
-            const table = codec.extensions?.pg?.name;
-            if (!codec.attributes || !table) continue;
-            const type = build.inflection.tableType(codec);
-            if (!schema.getType(type)) continue;
-            if (resource.parameters || resource.isVirtual) {
-              for (const attributeName of Object.keys(codec.attributes))
-                attributes.add(`${type}.${build.inflection.attribute({ attributeName, codec })}`);
-              continue;
-            }
-            tables.set(type, table);
-            const key = keyOf(resource.uniques);
-            const field = key && build.inflection.attribute({ attributeName: key, codec });
-            if (field && field in fieldsOf(schema.getType(type))) keys.set(type, field);
-          }
-          return schema;
-        },
-      },
-    },
     grafast: {
       middleware: {
         execute(next, { args }) {
           const request = args.requestContext?.expressv4?.req;
           const { schema } = args;
           if (!request) return next();
-          const { document, extension } = extended.get(args.document) ?? extendDocument(schema, args.document, keys);
+          const { document, extension } =
+            extended.get(args.document) ?? extendDocument(schema, args.document, sourcesOf(schema).keys);
           extended.set(args.document, { document, extension });
           const asked = askedIn(args);
           args.document = document;
@@ -207,12 +167,6 @@ export function createAudit({ database, refusals, oauth, logger, audited }: Audi
   };
 
   return { plugin, recordAnswer, askedOf: (request) => executed.get(request) };
-}
-
-/** The column that identifies a row to its readers, who know their tenant: a row of a tenant's settings is named by the tenant. */
-function keyOf(uniques: readonly { isPrimary?: boolean; attributes: readonly string[] }[]): string | undefined {
-  const attributes = (uniques.find(({ isPrimary }) => isPrimary) ?? uniques[0])?.attributes ?? [];
-  return attributes.find((name) => name !== 'tenant_id') ?? attributes[0];
 }
 
 /** The paths of fields that failed, and of all fields above them, which may be null for that reason. */

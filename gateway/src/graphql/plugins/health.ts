@@ -1,9 +1,9 @@
 // The field `gateway` of `health`: the database has decided who sees the figures of a whole server, and this process adds its own.
 import type { PgSelectSingleStep } from 'postgraphile/@dataplan/pg';
-import { lambda } from 'postgraphile/grafast';
+import { lambda, list } from 'postgraphile/grafast';
 import { parse } from 'postgraphile/graphql';
 import { extendSchema } from 'postgraphile/utils';
-import type { GatewayHealth } from '../../metrics/gateway-health.ts';
+import { gatewayOf } from '../context.ts';
 
 const typeDefs = `
   extend type Health {
@@ -111,15 +111,18 @@ const typeDefs = `
   }
 `;
 
-export const healthPlugin = (gateway: Pick<GatewayHealth, 'read'>) =>
-  extendSchema({
-    typeDefs: parse(typeDefs),
-    objects: {
-      Health: {
-        plans: {
-          gateway: ($health: PgSelectSingleStep) =>
-            lambda($health.get('is_whole_server'), (isWhole) => (isWhole === true ? gateway.read() : null), false),
-        },
+export const healthPlugin = extendSchema({
+  typeDefs: parse(typeDefs),
+  objects: {
+    Health: {
+      plans: {
+        gateway: ($health: PgSelectSingleStep) =>
+          lambda(
+            list([gatewayOf(), $health.get('is_whole_server')]),
+            ([gateway, isWhole]) => (isWhole === true ? gateway.health.read() : null),
+            false,
+          ),
       },
     },
-  });
+  },
+});

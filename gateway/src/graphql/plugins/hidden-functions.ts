@@ -3,21 +3,20 @@ import { pgSmartTags } from 'postgraphile/utils';
 import { operations } from '../../operations/index.ts';
 
 const functions = new Set(operations.map(({ sqlFunction }) => sqlFunction));
-/** Composite types that these functions return, by oid, found while the functions are hidden. */
-const resultTypes = new Set<string>();
+/** Composite types that these functions return, found while the functions are hidden. */
+const resultTypes = new WeakSet<object>();
 const hidden = { behavior: '-*' };
 
 type Type = { typelem: string | null; getElemType(): Type | undefined; getClass(): Class | undefined };
 interface Class {
-  _id: string;
   relkind: string;
   getAttributes(): { getType(): Type | undefined }[];
 }
 
 function collectTypes(type: Type | undefined): void {
   const composite = (type?.getElemType() ?? type)?.getClass();
-  if (composite?.relkind !== 'c' || resultTypes.has(composite._id)) return;
-  resultTypes.add(composite._id);
+  if (composite?.relkind !== 'c' || resultTypes.has(composite)) return;
+  resultTypes.add(composite);
   for (const attribute of composite.getAttributes()) collectTypes(attribute.getType());
 }
 
@@ -33,7 +32,7 @@ export const hiddenFunctionsPlugin = pgSmartTags(
       },
       tags: hidden,
     },
-    { kind: 'class', match: (pgClass) => resultTypes.has(pgClass._id), tags: hidden },
+    { kind: 'class', match: (pgClass) => resultTypes.has(pgClass), tags: hidden },
   ],
   null,
   { name: 'HiddenFunctionsPlugin' },
