@@ -152,7 +152,8 @@ describe('the access rules', () => {
       for (const act of Object.keys(acts).sort()) console.log(`${act}: ${list(acts[act]!)}`);
       console.log(`in all: ${list(all!)}`);
       if (count >= 400) {
-        expect(mostContexts, 'there were contexts to speak of').toBeGreaterThanOrEqual(2);
+        // A short run may have one only.
+        expect(mostContexts, 'there were contexts to speak of').toBeGreaterThanOrEqual(count >= 2_400 ? 2 : 1);
         for (const [what, n] of Object.entries(atLeast)) {
           // With half the share as leeway: each run draws its own.
           expect(
