@@ -1,5 +1,5 @@
 --! Previous: sha1:ac70554165dd7698de7872816af62675a862f805
---! Hash: sha1:4f32784190c9e040b0f6f2cd7979ef5432a120b7
+--! Hash: sha1:ee08180d480cf45d21122d358a57f7c34af5f2e2
 --! Message: lock in one order
 
 --! split: 1-current.sql
@@ -264,8 +264,8 @@ end $$;
 
 update derived.derived_tables set has_own_way = true where table_name = 'fact_evidence';
 
--- Comes before what else follows a memory: whoever states a fact locks its key before its evidence, and a deletion locks facts
--- before relationships. In another order the two could deadlock.
+-- This trigger runs before the others that follow a memory. A statement of a fact locks the fact's key before its evidence, and a
+-- deletion locks facts before relationships; a trigger that locked them in another order could cause a deadlock.
 call derived.follow_packets('_610_facts_follow', 'facts.tg_packet_store__facts_follow');
 
 create or replace function public.retract_fact(fact_id uuid, reason text default null) returns public.knowledge_facts

@@ -75,6 +75,6 @@ end $$;
 comment on function facts.tg_packet_store__facts_follow is 'Moves the facts of a memory to the memory''s new audience and lets a '
   'fact expire with the last memory that states it. Definer: callers can''t write these tables.';
 
--- Comes before what else follows a memory: whoever states a fact locks its key before its evidence, and a deletion locks facts
--- before relationships. In another order the two could deadlock.
+-- This trigger runs before the others that follow a memory. A statement of a fact locks the fact's key before its evidence, and a
+-- deletion locks facts before relationships; a trigger that locked them in another order could cause a deadlock.
 call derived.follow_packets('_610_facts_follow', 'facts.tg_packet_store__facts_follow');

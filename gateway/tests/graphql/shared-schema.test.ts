@@ -75,7 +75,7 @@ describeOnEmbedded('gateways that share the GraphQL schema', () => {
     }
   });
 
-  it('is of the catalogue of what GraphQL shows', async () => {
+  it('reads of the catalogue no schema and no policies that GraphQL does not show', async () => {
     const { namespaces, procs, policies, database } = JSON.parse(await readCatalogue(other.instance.database));
     expect(namespaces.map(({ nspname }: { nspname: string }) => nspname)).toStrictEqual([
       'extensions',
