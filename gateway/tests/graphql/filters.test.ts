@@ -269,7 +269,8 @@ describe('a filter in GraphQL', () => {
     };
 
     it('gives the same rows and counts for each column of each list whether those rows exist or not', async () => {
-      // What a search finds writes rows of its own, and nothing here searches.
+      // The vectors of the memories saved above are rows as well, and the gateway writes them after the saves.
+      await gateway.embedded();
       const before = await everyColumn();
       await gateway.sql(
         'L',
