@@ -98,6 +98,10 @@ describe('package.json', () => {
     expect(manifest.optionalDependencies).toHaveProperty('onnxruntime-node');
   });
 
+  it('installs the native runtime in this folder, which npm leaves out without a word where its script fails', () => {
+    expect(existsSync(join(root, 'node_modules', 'onnxruntime-node', 'package.json'))).toBe(true);
+  });
+
   it('has exact versions of everything', () => {
     const { dependencies, devDependencies, optionalDependencies } = manifest;
     const ranges = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies }).filter(
