@@ -109,6 +109,21 @@ async function underLoad(gateway: RunningGateway, seconds: number) {
   return Math.max(peak.memory, gateway.memory());
 }
 
+/** The most memory that a gateway takes on this database while clients search, its model run by the native runtime. */
+async function atWorkWithNativeRuntime(
+  env: Record<string, string>,
+  context: Pick<Context, 'seconds'>,
+): Promise<number> {
+  const gateway = await startRealGateway({ ...env, L9_EMBEDDER: 'native' });
+  try {
+    await use(gateway, usesOf(context));
+    await drained(gateway);
+    return await underLoad(gateway, context.seconds);
+  } finally {
+    await gateway.stop();
+  }
+}
+
 async function onServer({ serverUrl, seconds }: Context): Promise<Row[]> {
   const uses = usesOf({ seconds });
   const home = await createTestHome(serverUrl);
@@ -173,12 +188,14 @@ async function onEmbedded(context: Context): Promise<Row[]> {
   await ensureTemplate();
   const { first, later } = await starts();
   const home = mkdtempSync(join(tmpdir(), 'l9-bench-'));
+  const nativeHome = mkdtempSync(join(tmpdir(), 'l9-bench-'));
   try {
     const gateway = await startRealGateway(withIdleTime({ L9_MEMORY_HOME: home }, idleSecondsOf(context)));
     await sleep(1_000);
     const started = gateway.memory();
     const rested = await atRest(gateway, uses, idleSecondsOf(context));
     await gateway.stop();
+    const native = await atWorkWithNativeRuntime({ L9_MEMORY_HOME: nativeHome }, context);
     return [
       ratio({
         what: 'start-up, embedded engine, the very first',
@@ -196,6 +213,12 @@ async function onEmbedded(context: Context): Promise<Row[]> {
         note: 'gateway, PostgreSQL and model in one process',
       }),
       figure({
+        what: `memory, embedded engine and native runtime, ${SEARCHERS} clients searching`,
+        ours: native,
+        unit: 'MB',
+        goal: { atMost: 550 },
+      }),
+      figure({
         what: 'memory, embedded engine, idle',
         ours: rested.memory,
         unit: 'MB',
@@ -211,7 +234,7 @@ async function onEmbedded(context: Context): Promise<Row[]> {
       }),
     ];
   } finally {
-    rmSync(home, { recursive: true, force: true });
+    for (const folder of [home, nativeHome]) rmSync(folder, { recursive: true, force: true });
   }
 }
 
