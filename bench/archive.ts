@@ -1,8 +1,8 @@
 // The cost of the archive, in a separate database: a session of 100 kB stored and opened, against the same bytes written and read
 // plainly by a superuser in the same database; and the newest archives of many, against the newest memories.
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
 import { pino } from 'pino';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { claimsOf } from '../db/tests/support/sessions.ts';
 import { type Archived, createArchive } from '../gateway/src/archive/archive.ts';
 import { openStores, type Query } from '../gateway/src/archive/stores/index.ts';
@@ -39,10 +39,10 @@ export const archive: Bench = {
     'sessions of 100 kB archived and opened, and lists of archives, against the same bytes and memories without an archive',
   async run({ serverUrl, seconds, rows }) {
     const home = await createTestHome(serverUrl);
-    const root = new pg.Pool({ connectionString: home.superuserUrl!, max: 1 });
+    const root = newPool({ connectionString: home.superuserUrl!, max: 1 });
     // The connections and the transactions of a gateway.
     const connection = { connectionString: home.env.DATABASE_URL!, options: '-c jit=off', pipeline: true };
-    const pool = new pg.Pool({ ...connection, max: 1 });
+    const pool = newPool({ ...connection, max: 1 });
     const notWaiting: Settings = { synchronous_commit: 'off' };
     const as =
       (caller: string, settings: Settings = {}): Query =>

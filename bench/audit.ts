@@ -1,5 +1,6 @@
 // The cost of auditing: the same writes with and without the audit log, in a separate database.
 import pg from 'pg';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { claimsOf } from '../db/tests/support/sessions.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { createTestHome } from '../gateway/tests/support/home.ts';
@@ -16,7 +17,7 @@ export const audit: Bench = {
   async run({ serverUrl, seconds }) {
     const home = await createTestHome(serverUrl);
     const root = new pg.Client({ connectionString: home.superuserUrl! });
-    const pool = new pg.Pool({ connectionString: home.env.DATABASE_URL!, max: WRITERS });
+    const pool = newPool({ connectionString: home.env.DATABASE_URL!, max: WRITERS });
     const settings = claimsOf('C');
     const writes = Math.ceil(Math.min(60, seconds * 8));
     let serial = 0;

@@ -1,6 +1,7 @@
 // explore_graph as an agent against a plain recursive CTE without row-level security and limits. The entity graph has
 // degrees by Zipf's law and one hub of 10,000 relations.
-import pg from 'pg';
+import type pg from 'pg';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { SQLSTATE, sqlstateOf } from '../gateway/src/base/errors.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
@@ -179,7 +180,7 @@ export const graph: Bench = {
     } finally {
       client.release();
     }
-    const agents = new pg.Pool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
+    const agents = newPool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
     const rows: Row[] = [];
     try {
       for (const [from, entities] of [

@@ -1,5 +1,5 @@
 // The overhead of the gateway: a search through GraphQL against the same SQL in the same transaction by pg.
-import pg from 'pg';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { type Bench, ratio } from './support/bench.ts';
 import { closedLoop, inTurn, mustSucceed, perSecond, quantile, ratioOf, timed } from './support/load.ts';
 import { graphqlSearch, sqlSearch, warmUp } from './support/searching.ts';
@@ -17,7 +17,7 @@ export const graphql: Bench = {
     const queries = await context.queries('usual');
     const gateway = await context.gateway();
     const token = await gateway.tokenOf(id);
-    const pool = new pg.Pool({ connectionString: context.database.home.env.DATABASE_URL!, max: POOL });
+    const pool = newPool({ connectionString: context.database.home.env.DATABASE_URL!, max: POOL });
     try {
       const bySql = sqlSearch(pool, id);
       const query = (n: number) => queries[n % queries.length]!;

@@ -2,9 +2,9 @@
 // itself (`.ci/cluster install`). It moves there without writers, and back while a gateway saves memories of it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import pg from 'pg';
 import { startPrimary } from '../cluster/support/postgres.ts';
 import { openWorkplace, type Workplace } from '../cluster/support/programs.ts';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { nameOf } from '../gateway/tests/commands/support/tenants.ts';
 import { runCommand } from '../gateway/tests/support/command.ts';
 import { createNamedHome } from '../gateway/tests/support/home.ts';
@@ -52,7 +52,7 @@ type Place = Pick<BenchDatabase, 'home' | 'superuser'>;
 /** A database without tenants of the bench, which has the model of their vectors. */
 async function openTarget(url: string, memories: number, hasGraphs: boolean): Promise<Place> {
   const home = await createNamedHome(url, 'l9_bench_move', `for ${memories}`);
-  const superuser = new pg.Pool({ connectionString: home.superuserUrl!, max: 1 });
+  const superuser = newPool({ connectionString: home.superuserUrl!, max: 1 });
   await superuser.query('select embeddings.adopt_embedding_model($1, $2)', [MODEL, DIMENSIONS]);
   if (!hasGraphs) {
     const client = await superuser.connect();

@@ -1,6 +1,7 @@
 // The cost of row-level security: the same statements as an agent, and as a superuser with the policies as WHERE
 // conditions. l9_owner cannot be used instead, because its own policies apply to it.
-import pg from 'pg';
+import type pg from 'pg';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { type Bench, type Context, type Row, ratio } from './support/bench.ts';
@@ -93,7 +94,7 @@ export const policies: Bench = {
   name: 'policies',
   about: 'list, count and point read under row-level security, against an explicit WHERE without',
   async run(context) {
-    const agents = new pg.Pool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
+    const agents = newPool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
     const rows: Row[] = [];
     try {
       for (const statement of statements) {

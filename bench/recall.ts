@@ -1,5 +1,5 @@
 // The recall of a filtered vector search against an exact scan of all memories that the caller can read.
-import pg from 'pg';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { type Bench, figure } from './support/bench.ts';
 import { MODEL } from './support/data.ts';
 import { mean } from './support/load.ts';
@@ -23,7 +23,7 @@ export const recall: Bench = {
   about: 'recall@10 of the vector retriever under row-level security, against an exact scan',
   async run(context) {
     const queries = (await context.queries('usual')).slice(0, Math.ceil(context.seconds * 5));
-    const pool = new pg.Pool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
+    const pool = newPool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
     const recallOf = async (name: TenantName) => {
       const { id } = context.tenant(name);
       const search = sqlSearch(pool, id);

@@ -1,6 +1,6 @@
 // The cost of a save above a bare insert: the same rows into the same table with the same indexes, by a superuser without
 // triggers, foreign keys and policies. The bare insert computes no hash, checks no rights, and writes no audit or queue row.
-import pg from 'pg';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { saveMemory } from '../gateway/src/operations/save-memory.ts';
@@ -30,8 +30,8 @@ export const save: Bench = {
     await context.stopGateway();
     const { superuserUrl, env } = context.database.home;
     const { id: tenant } = context.tenant('two percent');
-    const agents = new pg.Pool({ connectionString: env.DATABASE_URL!, max: 1 });
-    const bare = new pg.Pool({
+    const agents = newPool({ connectionString: env.DATABASE_URL!, max: 1 });
+    const bare = newPool({
       connectionString: superuserUrl!,
       max: 1,
       options: '-c session_replication_role=replica',

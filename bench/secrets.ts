@@ -1,5 +1,6 @@
 // The cost of looking for secrets: the same saves of 2 kB with the guard of memories and without, in a separate database.
 import pg from 'pg';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { claimsOf } from '../db/tests/support/sessions.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { createTestHome } from '../gateway/tests/support/home.ts';
@@ -17,7 +18,7 @@ export const secrets: Bench = {
   async run({ serverUrl, seconds }) {
     const home = await createTestHome(serverUrl);
     const root = new pg.Client({ connectionString: home.superuserUrl! });
-    const pool = new pg.Pool({ connectionString: home.env.DATABASE_URL!, max: 1 });
+    const pool = newPool({ connectionString: home.env.DATABASE_URL!, max: 1 });
     let serial = 0;
 
     /** Saves in one transaction, each of which is timed without the commit, whose cost depends on the disk. */

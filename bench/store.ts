@@ -1,5 +1,5 @@
 // What a batch of memory_store costs above the same memories by save_memory in one transaction.
-import pg from 'pg';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { memoryStore } from '../gateway/src/operations/memory-store.ts';
@@ -31,7 +31,7 @@ export const store: Bench = {
   async run(context) {
     await context.stopGateway();
     const { id: tenant } = context.tenant('two percent');
-    const agents = new pg.Pool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
+    const agents = newPool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
     const settings = toSettings(agentOf(tenant), 'memoryStore');
     let serial = Date.now() % 1e9;
     const next = (shape: keyof typeof shapes) =>

@@ -1,6 +1,7 @@
 // Word search under row-level security against the usual way in PostgreSQL: a GIN index over tsvector, ts_rank_cd, and
 // rights as WHERE conditions. The queries consist of common words, which most memories contain.
-import pg from 'pg';
+import type pg from 'pg';
+import { newPool } from '../db/tests/support/migrations.ts';
 import { toSettings } from '../gateway/src/auth/identity.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
 import { type Bench, type Context, type Row, ratio } from './support/bench.ts';
@@ -94,7 +95,7 @@ export const words: Bench = {
   about: 'BM25 under row-level security, against GIN and ts_rank_cd without',
   async run(context) {
     await makeUsualDesign(context);
-    const agents = new pg.Pool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
+    const agents = newPool({ connectionString: context.database.home.env.DATABASE_URL!, max: 1 });
     try {
       return [await compare(context, 'sixty percent', agents), await compare(context, 'two percent', agents)];
     } finally {

@@ -1,5 +1,6 @@
 // The database of the measurements. It is loaded once, and kept for the next run on request.
-import pg from 'pg';
+import type pg from 'pg';
+import { newPool } from '../../db/tests/support/migrations.ts';
 import { createNamedHome, type TestHome } from '../../gateway/tests/support/home.ts';
 import { DATA_VERSION, loadData } from './data.ts';
 
@@ -20,7 +21,7 @@ export async function openBenchDatabase(url: string, rows: number, report: (line
     `l9_bench_${rows}`,
     `data ${DATA_VERSION}${hasGraphs ? '' : ' without graphs'}`,
   );
-  const superuser = new pg.Pool({ connectionString: home.superuserUrl!, max: 4 });
+  const superuser = newPool({ connectionString: home.superuserUrl!, max: 4 });
   await dropOutdated(superuser, `l9_bench_${rows}_`);
   const clients = await Promise.all(Array.from({ length: LOADERS }, () => superuser.connect()));
   const client = clients[0]!;
