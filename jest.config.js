@@ -23,8 +23,8 @@ export default {
   transform: {},
   // A worker imports a module once for all its test files; only the test file itself is imported for each run.
   runner: '<rootDir>/tests/runner.js',
-  // Tests also wait, for processes, leases and clocks: three share two cores well.
-  maxWorkers: 3,
+  // Tests also wait, for processes, leases and clocks: four keep two cores busy.
+  maxWorkers: 4,
   testSequencer: '<rootDir>/tests/longest-first.js',
   globalSetup: '<rootDir>/tests/build-console.js',
   setupFilesAfterEnv: ['<rootDir>/tests/setup.ts'],
