@@ -8,7 +8,8 @@ import { type Bench, type Context, type Row, ratio } from './support/bench.ts';
 import { inTurn, quantile, ratioOf, timed } from './support/load.ts';
 import { agentOf, type TenantName } from './support/tenants.ts';
 
-const CANDIDATES = 100;
+/** For ten hits, what search.candidate_count() says. */
+const CANDIDATES = 40;
 const WARM_UP = 3;
 
 /** The word retriever as search_memory runs it. */
@@ -55,7 +56,9 @@ async function compare(context: Context, name: TenantName, agents: pg.Pool): Pro
         const { rows } = await client.query({ name: `words of ${name}`, text: ours, values: [query] });
         found = rows[0].ids;
       });
-      if (visible >= CANDIDATES && found.length < CANDIDATES) throw new Error(`words: ${found.length} found as agent`);
+      // Among few memories there may be fewer that have one of the words.
+      if (visible >= 10 * CANDIDATES && found.length < CANDIDATES)
+        throw new Error(`words: ${found.length} found as agent`);
       return ms;
     });
   const asUsual = async (query: string) => {

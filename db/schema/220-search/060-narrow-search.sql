@@ -73,10 +73,10 @@ comment on function search.estimated_rows is 'The planner''s estimate of an inde
 create function search.as_context_search(request search.search_request) returns search.search_request
 language plpgsql immutable parallel safe set search_path = '' as $$
 begin
-  request.candidates := request.candidates / 2;
+  request.candidates := request.candidates * 2 / 5;
   return request;
 end $$;
-comment on function search.as_context_search is 'The same search over contexts, with half as many candidates.';
+comment on function search.as_context_search is 'The same search over contexts, with two fifths as many candidates.';
 
 -- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
 -- statement, which few_matches() runs.
@@ -127,6 +127,7 @@ language plpgsql stable set search_path = '' as $$
 declare
   max_few constant integer := search.max_scored_rows();
   max_scored constant integer := case when request.joins_packets then max_few else search.max_unfiltered_rows() end;
+  max_contexts constant integer := least(max_few / 2, max_scored);
 begin
   if request.k is null then
     return request;
@@ -147,7 +148,7 @@ begin
     when greatest((request.settings).lexical_context_weight, (request.settings).semantic_context_weight) = 0 then '{}'
     when request.ids is not null then search.with_contexts(request)
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
-    else search.few_of(request, 'memory_contexts', max_few / 2, max_few / 2) end;
+    else search.few_of(request, 'memory_contexts', max_contexts, max_contexts) end;
   request.reasoning_ids := case
     when request.mode in ('hybrid', 'semantic')
       and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)

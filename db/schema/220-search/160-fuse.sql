@@ -99,7 +99,8 @@ begin
     from retrieved f group by f.packet_id
   ), nearest as materialized (
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
-    -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
+    -- Skip comparing candidates ranked below 2k in every retriever, or below k if only their context is missing; in tests few of
+    -- these reached the top k.
     select e.packet_id, max(e.similarity) filter (where e.embedding_type = 'content') as content_similarity,
       max(e.similarity) filter (where e.embedding_type = 'content' and e.chunk_index = 0) as whole_similarity,
       max(e.similarity) filter (where e.embedding_type = 'reasoning') as reasoning_similarity,
@@ -119,7 +120,8 @@ begin
       offset 0
     ) e
     where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
-      and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
+      and (c.position <= case when c.similarity is null then 2 * request.k else request.k end or c.chunk > 0
+        or request.threshold is not null)
     group by e.packet_id
   ), compared as materialized (
     select c.packet_id, c.bm25, c.context_bm25, c.found_by, c.path,
