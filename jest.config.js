@@ -23,8 +23,8 @@ export default {
   transform: {},
   // A worker imports a module once for all its test files; only the test file itself is imported for each run.
   runner: '<rootDir>/tests/runner.js',
-  // Tests also wait, for processes, leases and clocks: four keep two cores busy.
-  maxWorkers: 4,
+  // Tests also wait, for processes, leases and clocks: four keep two cores busy, and three where a server computes on them, too.
+  maxWorkers: process.env.TEST_DATABASE_URL ? 3 : 4,
   testSequencer: '<rootDir>/tests/longest-first.js',
   globalSetup: '<rootDir>/tests/build-console.js',
   setupFilesAfterEnv: ['<rootDir>/tests/setup.ts'],
