@@ -6,6 +6,8 @@ do $$
 declare
   role_name text;
 begin
+  -- Two sessions can't change a role at once: the second one would fail. Advisory locks belong to one database, and roles to the server.
+  lock table pg_catalog.pg_authid in share row exclusive mode;
   -- l9_owner owns every object and runs the migrations; with FORCE ROW LEVEL SECURITY the policies bind it too.
   -- l9_gateway is the login of the gateway. It inherits nothing: every statement runs as one of the roles below.
   -- l9_backup is the login of `l9-memory backup`.

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import pg from 'pg';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
+import { rolesSql } from '../../src/database/migrations.ts';
 import { isVerifierOf, scramVerifier } from '../../src/database/scram.ts';
 
 const roles = ['l9_owner', 'l9_gateway', 'l9_backup'];
@@ -159,6 +160,21 @@ describeOnServer('db setup', () => {
     expect(second.err).not.toContain('changed');
     expect(await Promise.all(roles.map(stored))).toStrictEqual(kept);
     expect(first.err + second.err).not.toContain('gateway-password');
+  });
+
+  it('waits for another session that sets up the same roles, such as one in another database', async () => {
+    const sessions = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const client = new pg.Client({ connectionString: serverUrl! });
+        await client.connect();
+        return client;
+      }),
+    );
+    try {
+      for (let round = 0; round < 10; round++) await Promise.all(sessions.map((client) => client.query(rolesSql())));
+    } finally {
+      await Promise.all(sessions.map((client) => client.end()));
+    }
   });
 
   it('computes the same SCRAM verifier as PostgreSQL', async () => {
