@@ -131,8 +131,7 @@ async function onServer(folder: string, url: string, name: string): Promise<Test
     if (known.rowCount === 0) await makeServerTemplate(client, url, template);
     const old = await client.query('select 1 from pg_database where datname = $1', [name]);
     if (old.rowCount === 0) await client.query(`create database ${name} template ${template}`);
-    // Rights on the database itself are not copied with it. Roles belong to the whole server, where two sessions can't
-    // change one at once.
+    // Rights on the database itself are not copied with it.
     await bootstrap(withDatabase(url, name));
     await client.query("select pg_advisory_unlock(hashtext('l9-memory test template'))");
   } finally {

@@ -62,7 +62,7 @@ export async function setUp(
     root = await connect(rootUrl);
     await checkServer(root);
 
-    // Two concurrent runs would conflict on the roles.
+    // Two concurrent runs could create the same database, and both choose a password for a role that has none.
     await root.query("select pg_catalog.pg_advisory_lock(pg_catalog.hashtext('l9-memory db setup'))");
     const existing = await root.query('select from pg_catalog.pg_database where datname = $1', [database]);
     if (existing.rowCount === 0) {
