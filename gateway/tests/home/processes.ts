@@ -9,6 +9,7 @@ import { loadCredentials } from '../../src/home/credentials.ts';
 import { readHolder } from '../../src/home/lock.ts';
 import { startProvider } from '../embeddings/provider.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
+import { SHORT_LIVED } from '../support/short-lived.ts';
 
 export const root = join(import.meta.dirname, '..', '..', '..');
 export const main = join(root, 'gateway', 'src', 'main.ts');
@@ -42,8 +43,6 @@ export interface ProcessHome {
 }
 
 const DIMENSIONS = 8;
-// Few processes of a test run long enough to gain from compiling the WebAssembly of PostgreSQL a second time, with optimisations.
-const flags = join(import.meta.dirname, 'short-lived.cjs');
 
 /**
  * A migrated home. Without the model, vectors come from a server in this process: for tests that do not depend on meaning, since loading
@@ -59,8 +58,7 @@ export async function createProcessHome({ withModel = true } = {}): Promise<Proc
     LOG_LEVEL: 'warn',
     METRICS_KEY,
     LINGER_SECONDS: '5',
-    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
-    NODE_OPTIONS: `--require=${flags}`,
+    ...SHORT_LIVED,
     ...(provider
       ? {
           OPENAI_BASE_URL: provider.baseUrl,

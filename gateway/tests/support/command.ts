@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Command, CommanderError } from 'commander';
 import { createProgram } from '../../src/cli/program.ts';
 import { PATIENT } from './home.ts';
+import { SHORT_LIVED } from './short-lived.ts';
 
 const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
 
@@ -23,6 +24,7 @@ interface How {
 
 const envOf = ({ home, env = {} }: Pick<How, 'home' | 'env'>) => ({
   ...process.env,
+  ...SHORT_LIVED,
   ...PATIENT,
   ...env,
   L9_MEMORY_HOME: home,

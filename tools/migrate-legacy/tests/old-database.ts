@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { loadConfig } from '../../../gateway/src/config/config.ts';
 import { openEmbedded } from '../../../gateway/src/database/embedded.ts';
 import { createTestHome, type TestHome } from '../../../gateway/tests/support/home.ts';
+import { SHORT_LIVED } from '../../../gateway/tests/support/short-lived.ts';
 import type { Report, TableReport } from '../report.ts';
 
 const cli = join(import.meta.dirname, '..', '..', '..', 'gateway', 'src', 'cli.ts');
@@ -44,7 +45,7 @@ export const ownerUrlOf = (superuserUrl: string, gatewayUrl: string) => {
 
 export async function createOldHome(): Promise<OldHome> {
   const home = await createTestHome();
-  const env: Record<string, string> = { PATH: process.env.PATH ?? '', LOG_LEVEL: 'warn', ...home.env };
+  const env: Record<string, string> = { PATH: process.env.PATH ?? '', LOG_LEVEL: 'warn', ...SHORT_LIVED, ...home.env };
   if (home.superuserUrl) env.DATABASE_OWNER_URL = ownerUrlOf(home.superuserUrl, home.env.DATABASE_URL!);
 
   const start = (args: string[], before: string[] = []) =>
