@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { InferenceSession, Tensor } from 'onnxruntime-web';
+import { collectQuickly } from '../base/garbage.ts';
 import type { Runtime } from '../config/config.ts';
 import { FLOAT_MODEL, withFloatSums } from './bundled.ts';
 import { chunkSteps } from './chunk.ts';
@@ -31,6 +32,8 @@ const { modelDir, inference } = JSON.parse(process.argv[2]!) as WorkerOptions;
 const tokens = await loadTokens(modelDir);
 const notes: string[] = [];
 const loaded = inference ? await loadModel(inference) : null;
+// The engine has copied the file of the model, which would stay in memory until V8 needs more.
+if (loaded) collectQuickly();
 
 type EmbedRequest = WorkerRequest & { kind: 'embed' };
 type ChunkRequest = WorkerRequest & { kind: 'chunk' };
