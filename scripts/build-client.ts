@@ -10,7 +10,7 @@ const installed = join(root, 'interop', 'node_modules');
 if (!existsSync(installed)) throw new Error('run `npm ci --prefix interop --ignore-scripts` first');
 
 rmSync(join(client, 'dist'), { recursive: true, force: true });
-execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', client], {
+execFileSync(process.execPath, [join(root, 'node_modules', 'typescript-7', 'bin', 'tsc'), '-p', client], {
   stdio: 'inherit',
 });
 copyFileSync(join(root, 'LICENSE'), join(client, 'dist', 'LICENSE'));

@@ -93,7 +93,7 @@ writeFileSync(
 
 execFileSync(
   process.execPath,
-  [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'scripts', 'tsconfig.types.json')],
+  [join(root, 'node_modules/typescript-7/bin/tsc'), '-p', join(root, 'scripts', 'tsconfig.types.json')],
   { stdio: 'inherit' },
 );
 

@@ -105,7 +105,7 @@ describe('package.json', () => {
   it('has exact versions of everything', () => {
     const { dependencies, devDependencies, optionalDependencies } = manifest;
     const ranges = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies }).filter(
-      ([, wanted]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(String(wanted)),
+      ([, wanted]) => !/^(npm:[a-z-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(String(wanted)),
     );
     expect(ranges).toStrictEqual([]);
   });
