@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import collectionOfCjk from '../../../bench/eval/collections/cjk.json' with { type: 'json' };
 import collectionOfCode from '../../../bench/eval/collections/code.json' with { type: 'json' };
+import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { FLOAT_MODEL, isNativeInstalled } from '../../src/embeddings/bundled.ts';
 import { embeddingConfig, LOCAL_MODEL } from '../../src/embeddings/index.ts';
@@ -27,7 +28,7 @@ async function using<T>(embedder: LocalEmbedder, work: (embedder: LocalEmbedder)
 const texts = [...collectionOfCode.documents, ...collectionOfCjk.documents].slice(0, 118).map(({ content }) => content);
 texts.push('x', 'The runbook says who is on call. '.repeat(60));
 
-describe('the runtime of a bundled model', () => {
+describeOnEmbedded('the runtime of a bundled model', () => {
   itNative('makes the same vectors of the model that sums in floating point', async () => {
     const [wasm, native] = await Promise.all(
       (['wasm', 'native'] as const).map((runtime) =>
@@ -88,7 +89,7 @@ describe('the runtime of a bundled model', () => {
   });
 });
 
-describe('L9_EMBEDDER', () => {
+describeOnEmbedded('L9_EMBEDDER', () => {
   const modelOf = (env: NodeJS.ProcessEnv) => embeddingConfig(loadConfig(env).embedding).model;
 
   it('chooses the bundled model of a new database', () => {
