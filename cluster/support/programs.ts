@@ -86,7 +86,7 @@ export const isListening = (port: number): Promise<boolean> =>
     socket.once('error', () => resolve(false));
   });
 
-let next = 56_000 + Math.floor(Math.random() * 900);
+let next = 20_000 + Math.floor(Math.random() * 9_000);
 
 /** A port that nothing listens on, out of those that systems do not give to clients. */
 export async function freePort(): Promise<number> {
