@@ -34,6 +34,23 @@ function withSafeRelease(pool: pg.Pool): pg.Pool {
   });
 }
 
+/**
+ * The error of the first question for a job, if it fails. graphile-worker asks for the ids of its tasks with it, and keeps a failed
+ * answer for as long as it runs: every later question would fail, too.
+ */
+const firstQuestionFailed = (events: WorkerEvents) =>
+  new Promise<Error>((resolve) => {
+    let isAnswered = false;
+    const answered = () => {
+      isAnswered = true;
+    };
+    events.once('worker:getJob:empty', answered);
+    events.once('job:start', answered);
+    events.once('worker:getJob:error', ({ error }) => {
+      if (!isAnswered) resolve(error as Error);
+    });
+  });
+
 /** Runs until the signal, even if the database is lost. Resolves once it runs; `stopped` resolves after the signal. */
 export async function keepRunning(
   options: Omit<RunnerOptions, 'events' | 'pgPool'> & { pgPool: pg.Pool },
@@ -47,12 +64,13 @@ export async function keepRunning(
     // always complete that. Its event is therefore enough to restart it.
     const failed = once(events, 'pool:fatalError', { signal }).then(([{ error }]) => error as Error);
     failed.catch(() => {});
+    const unanswered = firstQuestionFailed(events);
     const runner = await run({ ...options, pgPool, events });
     const ended = runner.promise.then(
       () => null,
       (error: Error) => error,
     );
-    return { runner, broken: Promise.race([failed.catch(() => null), ended]) };
+    return { runner, broken: Promise.race([failed.catch(() => null), unanswered, ended]) };
   };
   const stop = (runner: Runner) => runner.stop().catch(() => {});
   const keep = async (first: Awaited<ReturnType<typeof start>>) => {

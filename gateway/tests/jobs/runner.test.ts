@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import { pino } from 'pino';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
@@ -58,6 +58,34 @@ describeOnServer('background jobs', () => {
       alter function audit.seal_audit_later rename to seal_audit;
       alter function facts.roll_up_accesses_later rename to roll_up_accesses;`);
     await eventually(isSealed);
+  });
+
+  it('asks for jobs again after its first question failed', async () => {
+    const { workerPool } = gateway.instance.database;
+    const blocking = new pg.Client({ connectionString: gateway.home.superuserUrl! });
+    await blocking.connect();
+    // The first question for a job asks for the ids of the tasks: the connection breaks while it waits for this lock.
+    await blocking.query('begin; lock table graphile_worker._private_tasks');
+    const abort = new AbortController();
+    const done = Promise.withResolvers<void>();
+    const options = { pgPool: workerPool, taskList: { ask_again: () => done.resolve() }, noHandleSignals: true };
+    const { stopped } = await keepRunning(options, pino({ level: 'silent' }), abort.signal);
+    try {
+      await eventually(async () => {
+        const { rowCount } = await blocking.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where wait_event_type = 'Lock' and query like 'insert into "graphile_worker"._private_tasks%'`,
+        );
+        return rowCount === 1;
+      });
+      await blocking.query('rollback');
+      await workerPool.query("select graphile_worker.add_job('ask_again', '{}')");
+      await done.promise;
+    } finally {
+      abort.abort();
+      await stopped;
+      await blocking.end();
+    }
   });
 
   it('survives that its listening connection breaks while it is stopped', async () => {
