@@ -1,12 +1,5 @@
 // Background jobs on graphile-worker. A server engine runs its loop; on the embedded engine a job runs when it is due.
-import {
-  makeWorkerUtils,
-  runOnce,
-  type Task,
-  type TaskList,
-  Logger as WorkerLogger,
-  type WorkerUtils,
-} from 'graphile-worker';
+import { makeWorkerUtils, type Task, type TaskList, Logger as WorkerLogger, type WorkerUtils } from 'graphile-worker';
 import type { Logger } from 'pino';
 import { sqlstateOf } from '../base/errors.ts';
 import { inTrace, outsideSpans, type Tracer } from '../base/tracing.ts';
@@ -16,6 +9,7 @@ import { dropLeavingModels } from './drop-leaving-models.ts';
 import { type EmbeddingJobOptions, embeddingJob } from './embedding-job.ts';
 import { newestFirst } from './newest-first.ts';
 import { type PeriodicJob, startPeriodic } from './periodic.ts';
+import { dueJobs } from './run-due.ts';
 import { keepRunning } from './runner.ts';
 import { tidyWords } from './tidy-words.ts';
 import { makeCheckpoints, upkeep } from './upkeep.ts';
@@ -119,6 +113,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
   const looping = { ...shared, pgPool: workerPool, taskList, concurrency, pollInterval: POLL_EVERY_MS };
   const loop = isEmbedded ? null : await keepRunning(looping, logger, abort.signal);
 
+  const runDue = dueJobs(shared);
   const enqueue = async (name: string, maxAttempts: number) => {
     const pgPool = jobPool(name);
     await pgPool.query("select from graphile_worker.add_job($1, '{}', job_key => $1, max_attempts => $2)", [
@@ -126,7 +121,7 @@ export async function startJobs(database: Database, logger: Logger, options: Job
       maxAttempts,
     ]);
     // Runs this job alone: a periodic job must not take on the embedding backlog and wait until that is done.
-    if (isEmbedded) await runOnce({ ...shared, pgPool, taskList: { [name]: taskList[name] } });
+    if (isEmbedded) await runDue(name, taskList[name]!, pgPool);
   };
 
   let wakeTimer: NodeJS.Timeout | undefined;
