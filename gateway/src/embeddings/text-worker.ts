@@ -52,7 +52,7 @@ export const MODEL_DIR = join(packageRoot, 'gateway', 'models', 'all-MiniLM-L6-v
 const WORKER_FILE = programPath('embeddings/local-worker.ts');
 
 // No secret is among them.
-const ITS_VARIABLES = ['PATH', 'HOME', 'LD_LIBRARY_PATH', 'SYSTEMROOT', 'MALLOC_TRIM_THRESHOLD_'];
+const ITS_VARIABLES = ['PATH', 'HOME', 'LD_LIBRARY_PATH', 'SYSTEMROOT', 'MALLOC_TRIM_THRESHOLD_', 'NODE_COMPILE_CACHE'];
 const itsEnvironment = () => Object.fromEntries(ITS_VARIABLES.map((name) => [name, process.env[name]]));
 
 /**

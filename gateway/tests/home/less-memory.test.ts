@@ -15,21 +15,22 @@ const source = join(import.meta.dirname, '..', '..', 'src', 'commands', 'support
     `import { restartWithLessMemory } from ${JSON.stringify(source)};
     restartWithLessMemory();
     const { execArgv, argv, env } = process;
-    console.log(JSON.stringify({ flags: execArgv, args: argv.slice(2), trim: env.MALLOC_TRIM_THRESHOLD_ }));`,
+    console.log(JSON.stringify({ flags: execArgv, args: argv.slice(2), trim: env.MALLOC_TRIM_THRESHOLD_, cache: env.NODE_COMPILE_CACHE }));`,
   );
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** What the script says when Node starts with these flags and variables. */
   function start(flags: string[], env: Record<string, string> = {}) {
-    const options = { env: { PATH: process.env.PATH!, ...env }, encoding: 'utf8' } as const;
+    const options = { env: { PATH: process.env.PATH!, HOME: folder, ...env }, encoding: 'utf8' } as const;
     return JSON.parse(execFileSync(process.execPath, [...flags, script, '--on-demand'], options));
   }
 
-  it('limits the space of new objects and what the C library keeps, and hands on flags and arguments', () => {
+  it('limits the space of new objects and what the C library keeps, keeps compiled modules, and hands on flags and arguments', () => {
     expect(start(['--no-warnings'])).toStrictEqual({
       flags: ['--max-semi-space-size=16', '--no-warnings'],
       args: ['--on-demand'],
       trim: '131072',
+      cache: join(folder, '.cache', 'l9-memory', 'compile-cache'),
     });
   });
 
@@ -37,5 +38,6 @@ const source = join(import.meta.dirname, '..', '..', 'src', 'commands', 'support
     expect(start(['--max-semi-space-size=32'])).toMatchObject({ flags: ['--max-semi-space-size=32'], trim: '131072' });
     expect(start([], { NODE_OPTIONS: '--max-semi-space-size=32' })).toMatchObject({ flags: [], trim: '131072' });
     expect(start([], { MALLOC_TRIM_THRESHOLD_: '1' })).toMatchObject({ flags: [], trim: '1' });
+    expect(start([], { NODE_COMPILE_CACHE: folder })).toMatchObject({ cache: folder });
   });
 });

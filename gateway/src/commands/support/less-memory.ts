@@ -1,3 +1,5 @@
+import { keepCompiledModules } from '../../home/cache.ts';
+
 const TRIM_FROM_BYTES = 128 * 1024;
 // V8 would let the space of new objects, two such semi-spaces, grow to 128 MB. Smaller ones than these cost processor time.
 const SPACE_OF_NEW_OBJECTS = '--max-semi-space-size';
@@ -11,6 +13,7 @@ export function restartWithLessMemory(): void {
   const { platform, env, execPath, execArgv, argv } = process;
   // A process with a channel to its parent, such as one of --watch, would lose it.
   if (platform !== 'linux' || env.MALLOC_TRIM_THRESHOLD_ || process.send || !process.execve) return;
+  keepCompiledModules();
   const isGiven = [...execArgv, env.NODE_OPTIONS ?? ''].some((given) => given.includes(SPACE_OF_NEW_OBJECTS));
   const limit = isGiven ? [] : [`${SPACE_OF_NEW_OBJECTS}=${SEMI_SPACE_MB}`];
   process.execve(execPath, [execPath, ...limit, ...execArgv, ...argv.slice(1)], {
