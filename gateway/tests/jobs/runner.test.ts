@@ -74,12 +74,14 @@ describeOnServer('background jobs', () => {
       await eventually(async () => {
         const { rowCount } = await blocking.query(
           `select pg_terminate_backend(pid) from pg_stat_activity
-           where wait_event_type = 'Lock' and query like 'insert into "graphile_worker"._private_tasks%'`,
+           where datname = current_database() and wait_event_type = 'Lock'
+             and query like 'insert into "graphile_worker"._private_tasks%'`,
         );
         return rowCount === 1;
       });
       await blocking.query('rollback');
-      await workerPool.query("select graphile_worker.add_job('ask_again', '{}')");
+      // The pool may still hold the broken connection.
+      await blocking.query("select graphile_worker.add_job('ask_again', '{}')");
       await done.promise;
     } finally {
       abort.abort();
