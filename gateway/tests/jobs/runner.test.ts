@@ -71,22 +71,24 @@ describeOnServer('background jobs', () => {
     const options = { pgPool: workerPool, taskList: { ask_again: () => done.resolve() }, noHandleSignals: true };
     const { stopped } = await keepRunning(options, pino({ level: 'silent' }), abort.signal);
     try {
+      // Another session looks, because a transaction sees the same activity until it ends.
       await eventually(async () => {
-        const { rowCount } = await blocking.query(
+        const terminated = await gateway.asSuperuser(
           `select pg_terminate_backend(pid) from pg_stat_activity
            where datname = current_database() and wait_event_type = 'Lock'
              and query like 'insert into "graphile_worker"._private_tasks%'`,
         );
-        return rowCount === 1;
+        return terminated.length > 0;
       });
       await blocking.query('rollback');
       // The pool may still hold the broken connection.
       await blocking.query("select graphile_worker.add_job('ask_again', '{}')");
       await done.promise;
     } finally {
+      // First the lock is given back, which the runner may still wait for.
+      await blocking.end();
       abort.abort();
       await stopped;
-      await blocking.end();
     }
   });
 
