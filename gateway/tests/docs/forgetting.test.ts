@@ -2,6 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import pg from 'pg';
+import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { itOnServer } from '../../../db/tests/support/on-engine.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -39,15 +41,24 @@ describe('docs/how-to/erase-memories.md', () => {
     expect((await gateway.sql('L', subject!))[0].memories).toBe(1);
   });
 
-  itOnServer('removes the bytes from the files of the server', async () => {
+  itOnServer('removes the bytes from the files, while a transaction elsewhere has read the roles', async () => {
     const word = 'zquhwvk';
     const { result } = await gateway.tool('C', 'save_memory', { content: `the word ${word}`, project_id: 'l9' });
     await gateway.tool('C', 'update_memory', { packet_id: result.memory.packet_id, content: `again the word ${word}` });
     await gateway.embedded();
     await gateway.sql('L', "select public.erase_memory($1, 'a test')", [result.memory.packet_id]);
-    await gateway.inSuperuserSession(async (client) => {
+    await gateway.asSuperuser(
+      "do $$ begin execute format('alter database %I owner to l9_owner', current_database()); end $$",
+    );
+    // A session of another database: with the rights of a superuser, `vacuum full` would wait for it, and every login for that.
+    const other = new pg.Client({ connectionString: serverUrl! });
+    await other.connect();
+    await other.query('begin; select from pg_roles');
+    const erased = gateway.inSuperuserSession(async (client) => {
       const where = async () => {
+        await client.query('set session authorization l9_owner');
         for (const statement of statementsOf(vacuum)) await client.query(statement);
+        await client.query('reset session authorization');
         await client.query('checkpoint');
         const { rows } = await client.query(
           `select c.oid::regclass::text as name
@@ -61,5 +72,6 @@ describe('docs/how-to/erase-memories.md', () => {
       // A transaction that is open meanwhile, such as a job's, could still see them, so they are kept for it.
       await eventually(async () => (await where()).length === 0);
     });
+    await erased.finally(() => other.end());
   });
 });
