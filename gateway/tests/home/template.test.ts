@@ -1,4 +1,5 @@
 // The first start on the embedded engine, which copies a database instead of creating one.
+import { spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -109,5 +110,13 @@ describeOnEmbedded('the first start of a home folder', () => {
     expect(isWhole(damaged)).toBe(false);
     rmSync(damaged, { recursive: true });
     expect(isWhole(damaged)).toBe(false);
+  });
+
+  it('needs no template: an installation goes on where Node crashes while it makes one', () => {
+    const crash = "process.argv.includes('--in-this-process') && process.kill(process.pid, 'SIGKILL')";
+    const args = [`--import=data:text/javascript,${crash}`, 'scripts/make-template.ts'];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect(stderr).toMatch(/could not be made, the first start will do it: Node was ended by SIGKILL/);
+    expect(status).toBe(0);
   });
 });
