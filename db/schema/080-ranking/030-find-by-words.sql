@@ -151,7 +151,10 @@ set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
 -- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
 set pg_textsearch.filtered_seed = off set pg_textsearch.default_limit = 1000 as $$
 declare
-  max_repeats constant integer := 24;
+  -- The more often, the closer the orders are; but reading the query takes longer, too.
+  max_repeats constant integer := greatest(24, 288 / cardinality(lexemes));
+  -- Words that most memories have leave many scores close to each other, so that a second round would often be needed.
+  is_common constant boolean := (select max(w.weight) from unnest(weights) as w (weight)) < 1.5;
   -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores
   -- found so far would be reached earlier or later depending on the order of the index.
   max_walked constant integer := 8100;
@@ -167,7 +170,7 @@ declare
   query text;
   queries tsquery[];
   slack double precision;
-  row_limit integer := 3 * wanted / 2;
+  row_limit integer := case when is_common then 5 else 3 end * wanted / 2;
   unseen double precision;
   edge double precision;
   kept integer;
