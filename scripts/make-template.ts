@@ -22,6 +22,6 @@ if (process.argv.includes(IN_THIS_PROCESS)) {
   await make().catch((error: Error) => failed(error.message));
 } else {
   const args = [...process.execArgv, import.meta.filename, IN_THIS_PROCESS];
-  const { error, signal } = spawnSync(process.execPath, args, { stdio: 'inherit' });
-  if (error || signal) failed(error?.message ?? `Node was ended by ${signal}`);
+  const { error, signal, status } = spawnSync(process.execPath, args, { stdio: 'inherit' });
+  if (status !== 0) failed(error?.message ?? `Node was ended by ${signal ?? `status ${status}`}`);
 }
