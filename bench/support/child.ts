@@ -1,7 +1,7 @@
 // Runs a server in a separate process, so that it does not share a thread with the load generator.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 export interface ServerProcess {
   url: string;
@@ -50,18 +50,12 @@ export async function startServerProcess(module: string, env: Record<string, str
 
 export const childrenOf = (pid: number): number[] =>
   readdirSync('/proc')
-    .filter((entry) => /^\d+$/.test(entry) && Number(statOf(entry)?.[1]) === pid)
+    .filter((entry) => /^\d+$/.test(entry) && Number(statOf(entry)[1]) === pid)
     .map(Number);
 
-/** What /proc says of a process from its state on; null if it has ended. */
-function statOf(pid: string | number): string[] | null {
-  try {
-    // The name of a process, in brackets, may hold blanks.
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
-  } catch {
-    return null;
-  }
-}
+/** What /proc says of a process from its state on; nothing if it has ended. */
+// The name of a process, in brackets, may hold blanks.
+const statOf = (pid: string | number): string[] => procFile(pid, 'stat').split(') ').at(-1)!.split(' ');
 
 const TICKS_PER_SECOND = 100;
 const USER_TIME = 11;
@@ -69,13 +63,48 @@ const USER_TIME = 11;
 /** Of a process, its children, and those that have ended and were waited for, in seconds. */
 export function processorSeconds(pid: number): number {
   const ticks = (of: number, count: number) =>
-    (statOf(of)?.slice(USER_TIME, USER_TIME + count) ?? []).reduce((sum, value) => sum + Number(value), 0);
+    statOf(of)
+      .slice(USER_TIME, USER_TIME + count)
+      .reduce((sum, value) => sum + Number(value), 0);
   return (ticks(pid, 4) + childrenOf(pid).reduce((sum, child) => sum + ticks(child, 2), 0)) / TICKS_PER_SECOND;
 }
 
 /** 0 for a process that has just ended. */
 export function residentMegabytes(pid: number): number {
-  if (!existsSync(`/proc/${pid}/status`)) return 0;
-  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(procFile(pid, 'status'))?.[1];
   return Number(kilobytes ?? 0) / 1024;
+}
+
+/** What processes take together: pages of a file that they share, such as Node's program, count once. */
+export function residentTogether(pids: readonly number[]): number {
+  const shared = pids.map(sharedByFile);
+  const files = new Set(shared.flatMap((of) => [...of.keys()]));
+  const twice = [...files].map((file) => {
+    const each = shared.map((of) => of.get(file) ?? 0);
+    return each.reduce((sum, kilobytes) => sum + kilobytes, 0) - Math.max(...each);
+  });
+  const all = pids.reduce((sum, pid) => sum + residentMegabytes(pid), 0);
+  return all - twice.reduce((sum, kilobytes) => sum + kilobytes, 0) / 1024;
+}
+
+/** The kilobytes of each file that a process shares with others. */
+function sharedByFile(pid: number): Map<string, number> {
+  const kilobytes = new Map<string, number>();
+  let file = '';
+  for (const line of procFile(pid, 'smaps').split('\n')) {
+    const mapping = /^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+\s*(\/.*)?$/.exec(line);
+    if (mapping) file = mapping[1] ?? '';
+    const shared = file && /^Shared_(?:Clean|Dirty):\s+(\d+) kB$/.exec(line)?.[1];
+    if (shared) kilobytes.set(file, (kilobytes.get(file) ?? 0) + Number(shared));
+  }
+  return kilobytes;
+}
+
+/** What /proc says of a process; empty if it has ended. */
+function procFile(pid: string | number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'utf8');
+  } catch {
+    return '';
+  }
 }

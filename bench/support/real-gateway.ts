@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { signToken } from '../../gateway/src/auth/jwt.ts';
 import { loadConfig } from '../../gateway/src/config/config.ts';
 import { loadCredentials } from '../../gateway/src/home/credentials.ts';
-import { childrenOf, residentMegabytes } from './child.ts';
+import { childrenOf, residentTogether } from './child.ts';
 import { httpClient } from './http.ts';
 
 async function freePort(): Promise<number> {
@@ -52,7 +52,7 @@ export async function startRealGateway(env: Record<string, string>) {
     tokenOf,
     apiKey: (caller: string) => credentials.mcpApiKeys[caller]![0]!,
     /** Of the gateway and of the process of its model, if that runs. */
-    memory: () => [child.pid!, ...childrenOf(child.pid!)].reduce((sum, pid) => sum + residentMegabytes(pid), 0),
+    memory: () => residentTogether([child.pid!, ...childrenOf(child.pid!)]),
     graphql: (query: string, variables: object = {}) => client.graphql(token, query, variables),
     /** Calls an MCP tool as C. */
     async tool(name: string, args: object) {

@@ -51,6 +51,8 @@ export const MODEL_DIR = join(packageRoot, 'gateway', 'models', 'all-MiniLM-L6-v
 
 const WORKER_FILE = programPath('embeddings/local-worker.ts');
 
+// Its objects are few and short-lived, so that V8 need not keep space for many.
+const LITTLE_MEMORY = ['--max-semi-space-size=1'];
 // No secret is among them.
 const ITS_VARIABLES = ['PATH', 'HOME', 'LD_LIBRARY_PATH', 'SYSTEMROOT', 'MALLOC_TRIM_THRESHOLD_', 'NODE_COMPILE_CACHE'];
 const itsEnvironment = () => Object.fromEntries(ITS_VARIABLES.map((name) => [name, process.env[name]]));
@@ -72,7 +74,7 @@ export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs 
     if (running) return running;
     const began = performance.now();
     const worker = fork(WORKER_FILE, [JSON.stringify(options)], {
-      execArgv: [],
+      execArgv: LITTLE_MEMORY,
       env: itsEnvironment(),
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

@@ -55,9 +55,10 @@ export const schemaPreset: GraphileConfig.Preset = {
 export type BuildSchema = (catalogue: string) => Promise<GraphQLSchema>;
 
 export const buildSchema: BuildSchema = async (catalogue) => {
-  // The schema keeps its preset, so the text is let go where it is read.
-  const rows = [{ introspection: catalogue }];
-  const client = { query: async () => ({ rows: rows.splice(0) }) } as unknown as PgClient;
+  // The schema keeps its preset, and what PostGraphile was given as the text. So the text is let go where it is read, which is once.
+  const texts = [catalogue];
+  const introspection = { toString: () => texts.pop() };
+  const client = { query: async () => ({ rows: [{ introspection }] }) } as unknown as PgClient;
   const withPgClient: WithPgClient = async (_settings, callback) => callback(client);
   const { schema } = await makeSchema({ extends: [schemaPreset], pgServices: [pgServiceOf(withPgClient)] });
   return schema;

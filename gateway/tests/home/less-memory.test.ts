@@ -27,7 +27,7 @@ const source = join(import.meta.dirname, '..', '..', 'src', 'commands', 'support
 
   it('limits the space of new objects and what the C library keeps, keeps compiled modules, and hands on flags and arguments', () => {
     expect(start(['--no-warnings'])).toStrictEqual({
-      flags: ['--max-semi-space-size=16', '--no-warnings'],
+      flags: ['--max-semi-space-size=8', '--no-warnings'],
       args: ['--on-demand'],
       trim: '131072',
       cache: join(folder, '.cache', 'l9-memory', 'compile-cache'),
