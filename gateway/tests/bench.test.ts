@@ -16,20 +16,34 @@ const inProject = { cwd: root, env: { ...process.env, TEST_PGBOUNCER_PORT: '' } 
 const benches =
   'words,policies,graphql,point-read,search,memory_find,few-visible,recall,graph,running,audit,store,archive,save';
 
+/** A bench ends with 1 where a goal is not reached, which so short a run with so little data says nothing about. */
+function endedWithMissedGoal(error: { code: number; stdout: string; stderr: string }) {
+  if (error.code !== 1) throw error;
+  return error;
+}
+
 // On the embedded engine the same command takes minutes, and `npm run bench:load` is run there by hand.
 itOnServer('reports errors, health, times and memory for each number of clients, as npm run bench:load', async () => {
   const args = ['bench/load.ts', '--engine', engine, '--clients', '2,4', '--seconds', '1'];
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, inProject).catch(
-    // It ends with 1 where a goal is not reached, which so short a run says nothing about.
-    (error: { code: number; stdout: string; stderr: string }) => {
-      if (error.code !== 1) throw error;
-      return error;
-    },
-  );
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, inProject).catch(endedWithMissedGoal);
   for (const what of ['2 clients, errors', '4 clients, throughput', '4 clients, p95', '4 clients, /health max'])
     expect(stdout, stderr).toContain(`${engine} engine, ${what}`);
   expect(stdout).toMatch(/4 clients, errors \| {2}\| 0\.00/);
   expect(stdout).toMatch(/one quiet client while another floods, p95 \| alone/);
+});
+
+itOnServer('compares searches with those of another checkout, as npm run bench:before', async () => {
+  // This checkout against itself: both use one database.
+  const args = ['bench/before.ts', '--folder', '.', '--rows', '2000', '--rounds', '1'];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, inProject).catch(endedWithMissedGoal);
+  const figures = [
+    ...stdout.matchAll(/^\| (hybrid|memory_find fast), the caller sees [\d,]+ of 2,000.* ([\d.]+)× \|/gm),
+  ];
+  expect(
+    figures.map(([, what]) => what),
+    stderr,
+  ).toStrictEqual([1, 2].flatMap(() => ['hybrid', ...Array(3).fill('memory_find fast')]));
+  for (const [, , times] of figures) expect(Number(times)).toBeGreaterThan(0);
 });
 
 describeOnServer('npm run bench', () => {
@@ -42,11 +56,7 @@ describeOnServer('npm run bench', () => {
       process.execPath,
       ['bench/run.ts', '--rows', '2000', '--seconds', '0.1', '--only', benches, '--json', json],
       inProject,
-      // It ends with 1 where a goal is not reached, which so little data says nothing about.
-    ).catch((error: { code: number; stdout: string; stderr: string }) => {
-      if (error.code !== 1) throw error;
-      return error;
-    });
+    ).catch(endedWithMissedGoal);
     const { results, failures, rows } = JSON.parse(readFileSync(json, 'utf8')) as Results;
     expect(failures, stderr).toStrictEqual([]);
     expect(rows).toBe(2_000);
@@ -55,7 +65,7 @@ describeOnServer('npm run bench', () => {
       words: 2,
       policies: 6,
       graphql: 2,
-      'point-read': 2,
+      'point-read': 3,
       search: 3,
       memory_find: 4,
       'few-visible': 3,
