@@ -28,20 +28,25 @@ end $$;
 comment on function audit.as_kept is 'What a caller named in a call (project, scope, filters, tool, references), with each '
   'secret replaced, whatever the tenant does with secrets.';
 
+create function audit.names_of(me identity.identity) returns jsonb language sql stable parallel safe set search_path = ''
+return pg_catalog.jsonb_build_object(
+    'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
+    -- Rows that a job derives are written as its own.
+    'creator', coalesce((me).creator, case when identity.current_role_name() = 'l9_worker' then 'job' end),
+    'source', coalesce((me).source, case when identity.current_role_name() = 'l9_worker' then 'l9-memory' end))
+  || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
+    pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end;
+comment on function audit.names_of is 'The caller as details of audit rows name it: its names, org and user.';
+
+create function audit.call_named() returns jsonb language sql stable parallel safe
+return pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
+  nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
+  nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
+  nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), ''));
+comment on function audit.call_named is 'The call as the caller names it: its tool and references, which may hold a secret.';
+
 create function audit.actor_of(me identity.identity) returns jsonb language sql stable parallel safe set search_path = ''
-begin atomic
-  select pg_catalog.jsonb_build_object(
-      'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
-      -- Rows that a job derives are written as its own.
-      'creator', coalesce((me).creator, case when identity.current_role_name() = 'l9_worker' then 'job' end),
-      'source', coalesce((me).source, case when identity.current_role_name() = 'l9_worker' then 'l9-memory' end))
-    || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
-      pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
-    || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
-      nullif(pg_catalog.current_setting('jwt.claims.correlation_id', true), ''),
-      nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
-      nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')), (me).tenant_id);
-end;
+return audit.names_of(me) || audit.as_kept(audit.call_named(), (me).tenant_id);
 comment on function audit.actor_of is 'The caller as details of audit rows name it: names, org, user and the call''s references.';
 
 -- Inlined, too.
@@ -54,6 +59,9 @@ create function audit.add_audit_row(
   audit_id uuid, operation text, table_name text, row_id uuid, project_id text, scope text, details jsonb, sqlstate text)
 returns void
 language plpgsql volatile set search_path = '' as $$
+declare
+  me identity.identity;
+  kept jsonb;
 begin
   if audit.is_on_replica() then
     perform audit.hand_over('audit_row', jsonb_build_object('audit_id', add_audit_row.audit_id,
@@ -61,21 +69,20 @@ begin
       'project_id', add_audit_row.project_id, 'scope', add_audit_row.scope, 'details', add_audit_row.details));
     return;
   end if;
+  me := identity.current_identity();
+  -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
+  kept := audit.as_kept(jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
+    'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[], 'call', audit.call_named()), me.tenant_id);
   insert into public.audit_log (audit_id, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details)
-  select
+  values (
     add_audit_row.audit_id, add_audit_row.operation, add_audit_row.table_name, add_audit_row.row_id, me.tenant_id,
     -- A call about no single row is about what the caller is limited to.
-    coalesce(nullif(kept.named ->> 'project_id', ''), case
+    coalesce(nullif(left(kept ->> 'project_id', 200), ''), case
       when add_audit_row.row_id is null and cardinality(me.projects) = 1 then nullif(me.projects[1], '*') end),
-    coalesce(kept.named ->> 'scope', case
+    coalesce(left(kept ->> 'scope', 63), case
       when add_audit_row.row_id is null and cardinality(me.readable_scopes) = 1 then me.readable_scopes[1] end),
     case when add_audit_row.sqlstate is null then 'success' else 'error' end, add_audit_row.sqlstate,
-    coalesce(add_audit_row.details, '{}') || coalesce(kept.named -> 'details', '{}') || audit.actor_of(me)
-  from identity.current_identity() as me
-  -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
-  cross join lateral (
-    select audit.as_kept(jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
-      'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[]), me.tenant_id) as named) kept;
+    coalesce(add_audit_row.details, '{}') || coalesce(kept -> 'details', '{}') || audit.names_of(me) || (kept -> 'call'));
 end $$;
 comment on function audit.add_audit_row is 'Inserts an audit row under the given id; on a replica it is handed over instead. '
   'Without a row, project and scope are by default the only ones of the caller. Not executable by callers, who can''t insert.';

@@ -18,8 +18,7 @@ begin
     perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits');
   end if;
   perform audit.write_audit(
-    operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200),
-    left(secrets.for_audit(audit_refusal.scope), 63),
+    operation, 'packet_store', row_id, audit_refusal.project_id, audit_refusal.scope,
     case when octet_length(details::text) <= 4096
       then (secrets.redact_document(details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], false)).document
       else '{"cut": true}' end,

@@ -5,19 +5,20 @@ language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform identity.require_identity();
   if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object' or jsonb_typeof(ids) <> 'array'
-    or octet_length(tables::text) + octet_length(totals::text) > 8192 or jsonb_array_length(ids) > 100000 then
-    perform identity.raise_error(
-      'L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: must be a list of at most 100000', 'tables');
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or jsonb_array_length(ids) > 100000
+    or jsonb_path_exists(jsonb_build_array(tables, totals), '$[*].* ? (@.type() != "number")') then
+    perform identity.raise_error('L9VAL',
+      'tables, totals: must be objects of numbers, of at most 8192 bytes; ids: must be a list of at most 100000', 'tables');
   end if;
   perform audit.write_audit(
     'READ',
     case when tables ? 'packet_store' then 'packet_store'
-      else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
+      else coalesce(
+        left(secrets.for_audit((select min(t.name) from jsonb_object_keys(tables) as t (name))), 63), 'packet_store') end,
     case when jsonb_array_length(ids) = 1 then identity.uuid_of(ids ->> 0) end,
-    left(secrets.for_audit(audit_graphql_read.project_id), 200), left(secrets.for_audit(audit_graphql_read.scope), 63),
-    details => (secrets.redact_document(
-        jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables)
-          || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end, false)).document
+    audit_graphql_read.project_id, audit_graphql_read.scope,
+    jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables)
+      || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end
       -- Rows of a tenant's settings are identified by names.
       || jsonb_build_object('ids', (
         select coalesce(jsonb_agg(

@@ -37,7 +37,6 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   access_ids uuid[];
 begin
-  perform identity.require_identity();
   if cardinality(target_ids) > 100 or cardinality(scopes) <> cardinality(target_ids) then
     perform identity.raise_error('L9LIM', 'target_ids: at most 100, each with its scope');
   end if;

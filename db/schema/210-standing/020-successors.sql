@@ -72,7 +72,7 @@ begin atomic
   )
   select row(s.packet_id, n.packet_id, true, s.is_partial)::standing.succession
   from superseded s
-  cross join lateral (select standing.packet_stating(s.superseded_by, s.packet_id) as packet_id) n
+  cross join lateral (select standing.packet_stating(s.superseded_by, s.packet_id) as packet_id offset 0) n
   where n.packet_id is not null
   union all
   -- All later values among these memories, and not only the next.

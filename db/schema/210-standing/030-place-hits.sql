@@ -66,13 +66,24 @@ begin
 end $$;
 comment on function standing.place_hits is 'The hits of a page with their standing; a memory comes after its successors.';
 
+-- Few memories name a successor or state facts. The others need no list of hits.
+create function standing.standing_of(memory public.packet_store) returns public.standing
+language sql stable set search_path = ''
+return case
+  when (memory).envelope ? 'superseded_by'
+    or exists (select from public.fact_evidence e where e.packet_id = (memory).packet_id)
+  then (select p.standing from standing.place_hits(array[(memory).packet_id]) p)
+  else standing.own_standing(memory, identity.current_creator()) end;
+comment on function standing.standing_of is 'The standing of one memory.';
+
 create function standing.standing_of_memory(packet_id uuid) returns public.standing
-language sql stable set search_path = '' return (select p.standing from standing.place_hits(array[packet_id]) p);
-comment on function standing.standing_of_memory is 'The standing of one memory.';
+language sql stable set search_path = ''
+return (select standing.standing_of(p) from public.packet_store p where p.packet_id = standing_of_memory.packet_id);
+comment on function standing.standing_of_memory is 'The standing of the memory with this id; null if the caller can''t read it.';
 
 create function public.packet_store_superseded_by(memory public.packet_store) returns uuid
-language sql stable set search_path = '' return (standing.standing_of_memory((memory).packet_id)).superseded_by;
+language sql stable set search_path = '' return (standing.standing_of(memory)).superseded_by;
 comment on function public.packet_store_superseded_by is 'The memory that superseded this one: of its kind, or by a fact that it '
   'states. Null if the caller can read none.';
-grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by to l9_agent,
-  l9_admin, l9_platform_admin;
+grant execute on function standing.place_hits, standing.standing_of, standing.standing_of_memory,
+  public.packet_store_superseded_by to l9_agent, l9_admin, l9_platform_admin;

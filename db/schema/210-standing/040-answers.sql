@@ -4,7 +4,8 @@ return (
   select memories.memory_json(memory) || jsonb_strip_nulls(jsonb_build_object(
     'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by,
     'is_partly_superseded', (s.standing).is_partly_superseded))
-  from (select standing.standing_of_memory((memory).packet_id) as standing) s);
+  -- Without the offset it would be found out once for each part of it.
+  from (select standing.standing_of(memory) as standing offset 0) s);
 comment on function standing.memory_json is 'A memory as memories.memory_json() returns it, with its standing.';
 
 create function standing.similar_json("similar" public.similar_memory[]) returns jsonb language sql stable set search_path = ''

@@ -29,7 +29,7 @@ comment on function search.stem_pattern is 'A regular expression for a text that
 create function search.searchable_text(content text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.lower(content collate "C") || case when pg_catalog.octet_length(content) > pg_catalog.length(content) then (
   select ' ' || words.fold(c.cleaned) || ' ' || words.fold(c.cleaned, spells_out => true)
-  from (select words.cleaned(content) as cleaned) c) else '' end;
+  from (select words.cleaned(content) as cleaned offset 0) c) else '' end;
 comment on function search.searchable_text is 'A text in which stem_test() looks for stems: lower case, then folded.';
 
 create function search.stem_test(stem text) returns text language sql immutable parallel safe set search_path = ''

@@ -53,7 +53,7 @@ begin
   speakers := search.recent_speakers(project_id);
   select string_agg(t.token, ' ' order by t.place) into answer
   from regexp_split_to_table(btrim(query), '\s+') with ordinality as t (token, place)
-  cross join lateral (select search.query_words(t.token, settings.languages) as lexemes) w
+  cross join lateral (select search.query_words(t.token, settings.languages) as lexemes offset 0) w
   -- Only names: a sentence of common words alone still has to find the memory that says the same.
   where w.lexemes = '{}' or not w.lexemes <@ common
     or t.token !~ '^[[:upper:]]' and substring(lower(t.token) from '[[:alnum:]]+') <> all (speakers);

@@ -1,3 +1,4 @@
+import { token } from '../secrets/support.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { runAsSuperuser } from './support.ts';
 
@@ -53,5 +54,32 @@ describe('the details of an audit row', () => {
     });
     await expect(db.sql('C', "select audit.audit_export('{}')")).rejects.toMatchObject({ code: '42501' });
     await expect(db.sql('C', "select audit.audit_read('EXPORT', '{}')")).rejects.toMatchObject({ code: 'L9VAL' });
+  });
+
+  /** Rows of a scope that nobody has are hidden from administrators, too. */
+  const newest = async () =>
+    (await db.asSuperuser('select * from public.audit_log order by occurred_at desc, audit_id desc limit 1'))[0];
+
+  it('keeps no secret that a caller gives as the name of a table, and takes only numbers of rows', async () => {
+    await db.sql('C', "select audit.audit_graphql_read('x', $1, '{}', '[]', $2, $2)", [
+      JSON.stringify({ [token]: 1 }),
+      token,
+    ]);
+    const row = await newest();
+    expect(row.details.tables).toStrictEqual({ '[redacted: github-token]': 1 });
+    expect([row.table_name, row.project_id, row.scope]).toStrictEqual(Array(3).fill('[redacted: github-token]'));
+    for (const tables of ['{"packet_store": "many"}', '{"packet_store": {"password": "x"}}', '[1]'])
+      await expect(
+        db.sql('C', "select audit.audit_graphql_read('x', $1, '{}', '[]')", [tables]),
+        tables,
+      ).rejects.toMatchObject({ code: 'L9VAL', message: expect.stringMatching(/^tables, totals: /) });
+  });
+
+  it('cuts a long project and scope, after the secrets in them were replaced', async () => {
+    const project = `${'p'.repeat(180)} ${token}`;
+    await db.sql('C', "select audit.audit_refusal('READ', null, $1, $2, 'L9OWN', '{}')", [project, 's'.repeat(100)]);
+    const row = await newest();
+    expect(row.project_id).toBe(`${'p'.repeat(180)} [redacted: github-t`);
+    expect(row.scope).toBe('s'.repeat(63));
   });
 });

@@ -1,0 +1,47 @@
+import { saveMemory } from '../support/memories.ts';
+import { claimsOf } from '../support/sessions.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+describe('reading one memory', () => {
+  const db = useTestDatabase();
+
+  /** How often each function runs for the statement of a caller. */
+  const callsOf = (caller: string, statement: string, values: unknown[]): Promise<Record<string, number>> =>
+    db.inSuperuserSession(async (client) => {
+      await client.query("set track_functions = 'all'");
+      await client.query('begin');
+      for (const [name, value] of Object.entries(claimsOf(caller)))
+        await client.query('select set_config($1, $2, true)', [name, value]);
+      await client.query(statement, values);
+      await client.query("select set_config('role', 'none', true)");
+      const { rows } = await client.query(
+        "select schemaname || '.' || funcname as name, calls::integer from pg_stat_xact_user_functions",
+      );
+      await client.query('rollback');
+      return Object.fromEntries(rows.map(({ name, calls }) => [name, calls]));
+    });
+
+  // A function in a subquery runs once for each place that the subquery is taken into: three times as often, unless that is prevented.
+  it('finds out its standing once, and looks once at what the audit row names', async () => {
+    const id = await saveMemory(db, 'C', { content: 'We deploy on Tuesdays.' });
+    const calls = await callsOf('C', 'select standing.memory_json(r) from public.get_memory($1) r', [id]);
+    expect(calls).toMatchObject({
+      'standing.standing_of': 1,
+      'audit.add_audit_row': 1,
+      'audit.as_kept': 1,
+      'importance.log_accesses': 1,
+    });
+  });
+
+  it('looks for successors only where it names one or states facts', async () => {
+    const json = 'select standing.memory_json(r) from public.get_memory($1) r';
+    const plain = await saveMemory(db, 'C', { content: 'The website goes out on Tuesdays.' });
+    expect(await callsOf('C', json, [plain])).not.toHaveProperty(['standing.place_hits']);
+    await db.sql(
+      'C',
+      "select public.assert_fact(subject => 'website', predicate => 'goes out on', object => '\"Tuesday\"', source_packet => $1)",
+      [plain],
+    );
+    expect(await callsOf('C', json, [plain])).toHaveProperty(['standing.place_hits'], 1);
+  });
+});
