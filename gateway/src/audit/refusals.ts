@@ -86,14 +86,15 @@ async function write(database: Database, { identity, toolName, refusal, error }:
     // Several refusals have nothing of a single call.
     ...(isOne ? {} : { correlationId: null, sessionId: null, traceId: null }),
   };
-  await callInTransaction(database.pool, toSettings(recorder, toolName), 'audit.audit_refusal', [
+  const values = [
     refusal.operation,
     isOne ? (refusal.packetId ?? null) : null,
     isOne ? (refusal.projectId ?? null) : null,
     isOne ? (refusal.scope ?? null) : null,
     error.sqlstate,
     JSON.stringify(details),
-  ]);
+  ];
+  await callInTransaction(database.pool, 'audit.audit_refusal', [{ settings: toSettings(recorder, toolName), values }]);
 }
 
 /** Audits a call that matches no operation, and returns the error for the caller. */

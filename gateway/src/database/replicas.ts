@@ -7,6 +7,7 @@ import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { currentRequest } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
 import type { FairPool } from './fair-pool.ts';
+import { createGroupedCalls } from './grouped-calls.ts';
 import { END_OF_LOG, lsnOf, parseLsn } from './lsn.ts';
 import { ORIGIN, type Origin, openReplica, type Replica } from './replica.ts';
 import {
@@ -19,7 +20,6 @@ import {
   type Settings,
 } from './transaction.ts';
 
-const STORE = 'select audit.store_record($1)';
 const PROBE_EVERY_MS = 250;
 /** How long a read waits until a replica has what its caller wrote. */
 const WAIT_MS = 100;
@@ -74,6 +74,7 @@ export async function openReplicas(
 ): Promise<Replicas> {
   const replicas = config.replicas.urls.map((url) => openReplica(url, config, logger));
   const events: ReplicaEvents = {};
+  const store = createGroupedCalls(pool, 'audit.store_record');
   const written = new LRUCache<string, bigint>({
     max: REMEMBERED_WRITERS,
     // What is forgotten of one writer is waited for by all.
@@ -191,7 +192,7 @@ export async function openReplicas(
       }
       if (found.record !== null) {
         const began = performance.now();
-        await inOneTrip(pool, settings, 'read', (client) => client.query(STORE, [found.record]));
+        await store({ settings, values: [found.record] });
         events.onRecorded?.(performance.now() - began);
       }
       events.onRead?.(replica.name, 'answered');

@@ -11,11 +11,14 @@ export type Settings = Readonly<Record<string, string>>;
 // PostgreSQL allows no NUL in a text, and a NUL would end the statement.
 const literal = (value: string) => pg.escapeLiteral(value.replaceAll('\0', '\uFFFD'));
 
+const setAll = (settings: Settings) =>
+  `select ${Object.entries(settings)
+    .map(([name, value]) => `set_config(${literal(name)}, ${literal(value)}, true)`)
+    .join(', ')}`;
+
 const begin = (pool: FairPool, settings: Settings, start = 'begin') => {
-  const set = Object.entries({ ...pool.settings, ...settings }).map(
-    ([name, value]) => `set_config(${literal(name)}, ${literal(value)}, true)`,
-  );
-  return set.length > 0 ? `${start}; select ${set.join(', ')}` : start;
+  const all = { ...pool.settings, ...settings };
+  return Object.keys(all).length > 0 ? `${start}; ${setAll(all)}` : start;
 };
 
 /** True if queries are sent without waiting for earlier answers. The embedded engine does not support that. */
@@ -210,17 +213,25 @@ export async function retryDeadlocks<T>(transaction: () => Promise<T>): Promise<
   }
 }
 
-/** Calls a function that returns nothing and writes a record, in a transaction of its own under these settings, in one round trip. */
-export async function callInTransaction(
-  pool: FairPool,
-  settings: Settings,
-  name: string,
-  values: readonly (string | null)[],
-): Promise<void> {
-  const literals = values.map((value) => (value === null ? 'null' : literal(value)));
-  await onConnection(pool, settings, 'read', (client, discard) =>
+/** A call of a function that returns nothing and writes a record. */
+export interface RecordCall {
+  settings: Settings;
+  values: readonly (string | null)[];
+}
+
+/** Calls that function in one transaction and one round trip, each time under the settings of the call. All calls have the same keys of settings. */
+export async function callInTransaction(pool: FairPool, name: string, calls: readonly RecordCall[]): Promise<void> {
+  const [first] = calls;
+  if (!first) return;
+  const statements = calls.flatMap(({ settings, values }, place) => {
+    const before = calls[place - 1]?.settings ?? settings;
+    const changed = Object.entries(settings).filter(([key, value]) => before[key] !== value);
+    const call = `select ${name}(${values.map((value) => (value === null ? 'null' : literal(value))).join(', ')})`;
+    return changed.length > 0 ? [setAll(Object.fromEntries(changed)), call] : [call];
+  });
+  await onConnection(pool, first.settings, 'read', (client, discard) =>
     orRollBack(client, discard, async () => {
-      await client.query(`${begin(pool, settings)}; select ${name}(${literals.join(', ')}); commit`);
+      await client.query([begin(pool, first.settings), ...statements, 'commit'].join('; '));
       requireReplicated(client);
     }),
   );

@@ -9,8 +9,8 @@ import { challenge } from '../../auth/challenge.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
 import { errorExtensions, errorKinds, isOutage, type PublicError, toPublicError } from '../../base/errors.ts';
 import { currentRequestId } from '../../base/logger.ts';
+import { createGroupedCalls } from '../../database/grouped-calls.ts';
 import type { Database } from '../../database/index.ts';
-import { callInTransaction } from '../../database/transaction.ts';
 import { noteRefusal } from '../../http/log-refusals.ts';
 import type { ProtectedResource } from '../../http/protected-resource.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
@@ -45,17 +45,16 @@ export function createAudit({ database, refusals, oauth, logger, audited }: Audi
   askedOf: (request: HttpRequest) => Omit<Request, 'failed'> | undefined;
 } {
   const executed = new WeakMap<object, Omit<Request, 'failed'>>();
+  const writeRead = createGroupedCalls(database.pool, 'audit.audit_graphql_read');
   // A document is extended once, because the plans of an operation are kept by its document.
   const extended = new WeakMap<DocumentNode, ReturnType<typeof extendDocument>>();
 
   async function recordRead(identity: Identity, request: Request, data: unknown) {
     const { counts, totals, ids, projectId, scope } = rowsRead(request, data, sourcesOf(request.schema));
     if (counts.size === 0) return;
-    await callInTransaction(
-      database.pool,
-      { ...toSettings(identity, 'graphql'), synchronous_commit: 'off' },
-      'audit.audit_graphql_read',
-      [
+    await writeRead({
+      settings: { ...toSettings(identity, 'graphql'), synchronous_commit: 'off' },
+      values: [
         request.operation.name?.value ?? null,
         JSON.stringify(Object.fromEntries(counts)),
         JSON.stringify(Object.fromEntries(totals)),
@@ -63,7 +62,7 @@ export function createAudit({ database, refusals, oauth, logger, audited }: Audi
         projectId,
         scope,
       ],
-    );
+    });
   }
 
   /** The first error that is not of an operation. */
