@@ -8,8 +8,9 @@ import { requireReplicated } from './replicated.ts';
 /** Settings local to a transaction: `role`, the claims, `l9.tool_name` … */
 export type Settings = Readonly<Record<string, string>>;
 
-// PostgreSQL allows no NUL in a text, and a NUL would end the statement.
-const literal = (value: string) => pg.escapeLiteral(value.replaceAll('\0', '\uFFFD'));
+// PostgreSQL allows no NUL in a text, and a NUL would end the statement. pg looks at each character, and most texts need no escape.
+const literal = (value: string) =>
+  /['\\\0]/.test(value) ? pg.escapeLiteral(value.replaceAll('\0', '\uFFFD')) : `'${value}'`;
 
 const setAll = (settings: Settings) =>
   `select ${Object.entries(settings)
