@@ -17,12 +17,13 @@ declare
   own_standings public.standing[];
   has_successors boolean;
   known standing.succession[] := '{}';
-  sort_keys numeric[] := array(select p.place from generate_series(1, cardinality(packet_ids)) as p (place));
+  sort_keys numeric[];
   pairs integer[][];
   pair integer[];
   has_moved boolean;
+  hit standing.placed_hit;
 begin
-  select array_agg(i.place), array_agg(standing.own_standing(p, own_creator)), as_of is not null
+  select array_agg(i.place order by i.place), array_agg(standing.own_standing(p, own_creator) order by i.place), as_of is not null
     or bool_or(p.envelope ? 'superseded_by')
     or exists (select from public.fact_evidence e where e.packet_id = any (packet_ids))
   into own_places, own_standings, has_successors
@@ -30,6 +31,18 @@ begin
   if has_successors then
     known := array(select s from standing.successors(packet_ids, as_of) s);
   end if;
+  -- Most pages have no successors. A query over a few hits takes several times as long to begin as this loop takes.
+  if known = '{}' then
+    hit.explanation := '{}';
+    for n in 1 .. coalesce(cardinality(own_places), 0) loop
+      hit.place := own_places[n];
+      hit.standing := own_standings[n];
+      hit.score := scores[own_places[n]];
+      return next hit;
+    end loop;
+    return;
+  end if;
+  sort_keys := array(select p.place from generate_series(1, cardinality(packet_ids)) as p (place));
   pairs := (
     select array_agg(array[array_position(packet_ids, k.packet_id), array_position(packet_ids, k.successor_id)])
     from unnest(known) k
