@@ -1,5 +1,5 @@
 // The console in a browser, on a gateway of its own. One gateway and one browser serve all tests of a file.
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { startTestGateway, type TestGateway, type TestGatewayOptions } from '../../../gateway/tests/support/gateway.ts';
 import { launch } from './browser.ts';
@@ -26,12 +26,35 @@ export interface TestConsole {
 }
 
 const SLOT = 'l9-memory.secret';
+const LONGEST_SHOWN = 600;
+
+const problemsOf = new WeakMap<Page, string[]>();
+let areWaitsExplained = false;
+
+/** A wait that fails says what the page shows instead, and what went wrong in it. */
+function explainFailedWaits(page: Page): void {
+  if (areWaitsExplained) return;
+  areWaitsExplained = true;
+  const locators = Object.getPrototypeOf(page.locator('body')) as Locator;
+  const { waitFor } = locators;
+  locators.waitFor = async function (options) {
+    await waitFor.call(this, options).catch(async (cause: Error) => {
+      const page = this.page().locator('body, main').last();
+      const shown = await page.innerText({ timeout: 5_000 }).catch(({ message }: Error) => message);
+      const text = shown.slice(0, LONGEST_SHOWN).replaceAll(/\s+/g, ' ');
+      const problems = (problemsOf.get(this.page()) ?? []).map((problem) => `The page reported: ${problem}`);
+      throw new Error([`The page shows: ${text}`, ...problems, cause.message].join('\n'), { cause });
+    });
+  };
+}
 
 async function visit({ gateway, browser }: TestConsole, { as, path = '/', ...options }: VisitOptions): Promise<Visit> {
   const context: BrowserContext = await browser.newContext({ baseURL: gateway.instance.url, ...options });
   context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   const problems: string[] = [];
+  problemsOf.set(page, problems);
+  explainFailedWaits(page);
   const answers: Promise<string>[] = [];
   page.on('pageerror', (error) => problems.push(String(error)));
   page.on('console', (message) => {
