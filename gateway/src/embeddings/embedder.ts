@@ -61,12 +61,29 @@ export async function isKnown(embedder: Pick<Embedder, 'knows'>, text: string): 
   return KNOWN_TO_EVERY_MODEL.test(text.slice(0, READ_BY_EVERY_MODEL)) || ((await embedder.knows?.(text)) ?? true);
 }
 
-/** The vector as a parameter of SQL, padded with zeros to the width of the column. */
-export function toVectorLiteral(vector: readonly number[]): string {
+function checkVector(vector: readonly number[]): void {
   if (vector.length > STORED_DIMENSIONS) {
     throw new RangeError(`a vector can have at most ${STORED_DIMENSIONS} dimensions, this one has ${vector.length}`);
   }
   if (!vector.every(Number.isFinite)) throw new RangeError('a vector can contain finite numbers only');
+}
+
+const FLOAT_BYTES = 4;
+/** Of pgvector's binary format: the number of dimensions, and two bytes that are not used. */
+const HEADER_BYTES = 4;
+
+/** The vector as a parameter of SQL in the binary format of pgvector, padded with zeros to the width of the column. */
+export function toVectorParameter(vector: readonly number[]): Buffer {
+  checkVector(vector);
+  const parameter = Buffer.alloc(HEADER_BYTES + FLOAT_BYTES * STORED_DIMENSIONS);
+  parameter.writeUInt16BE(STORED_DIMENSIONS);
+  for (const [index, value] of vector.entries()) parameter.writeFloatBE(value, HEADER_BYTES + FLOAT_BYTES * index);
+  return parameter;
+}
+
+/** The same as text, for the job that stores vectors: it sends arrays of them, and pg sends arrays as text. */
+export function toVectorLiteral(vector: readonly number[]): string {
+  checkVector(vector);
   const padded = new Array<number>(STORED_DIMENSIONS).fill(0);
   // Nine digits represent a float4 exactly; more would only make the statement longer.
   for (const [index, value] of vector.entries()) padded[index] = Number(value.toPrecision(9));

@@ -7,7 +7,14 @@ import { openaiProvider } from './providers/openai.ts';
 
 export { type EmbeddingConfig, LOCAL_DIMENSIONS, LOCAL_MODEL } from '../config/config.ts';
 export type { Chunk, Embedder, TextVector } from './embedder.ts';
-export { EmbedderUnavailable, EmbeddingRejected, isKnown, STORED_DIMENSIONS, toVectorLiteral } from './embedder.ts';
+export {
+  EmbedderUnavailable,
+  EmbeddingRejected,
+  isKnown,
+  STORED_DIMENSIONS,
+  toVectorLiteral,
+  toVectorParameter,
+} from './embedder.ts';
 
 /** The provider of any model comes last: the first that can serve a model does, and the last that is configured is the default. */
 const providers: readonly EmbeddingProvider[] = [localProvider, openaiProvider];

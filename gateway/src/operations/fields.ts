@@ -1,7 +1,7 @@
 // Fields that several operations share. Names are those of the SQL parameters. The database checks all ranges itself;
 // they are repeated here for clear messages and for the schemas that clients see.
 import { z } from 'zod';
-import { toVectorLiteral } from '../embeddings/index.ts';
+import { toVectorParameter } from '../embeddings/index.ts';
 import { graphqlTypes, timeText } from './graphql-types.ts';
 import type { EmbeddedText } from './operation.ts';
 import { review, superseded, textCreator } from './standing.ts';
@@ -164,7 +164,7 @@ export const searched = z
 
 /** The parameters of a SQL function that takes a vector and its model. */
 export const vectorParameters = (parameter: string, embedded: EmbeddedText | null) =>
-  embedded ? { [parameter]: embedded.vector && toVectorLiteral(embedded.vector), model: embedded.model } : {};
+  embedded ? { [parameter]: embedded.vector && toVectorParameter(embedded.vector), model: embedded.model } : {};
 
 export const oneLine = (text: string) => text.replace(/\s+/g, ' ');
 export const counted = (count: number, one: string, several = `${one}s`) =>

@@ -200,7 +200,9 @@ export async function call<Row>(
   input: Record<string, unknown>,
 ): Promise<Row> {
   const present = Object.entries(input).filter(([, value]) => value !== null && value !== undefined);
-  const values = present.map(([, value]) => (isObject(value) ? JSON.stringify(value) : value));
+  const values = present.map(([, value]) =>
+    isObject(value) && !Buffer.isBuffer(value) ? JSON.stringify(value) : value,
+  );
   const parameters = present.map(([parameter], index) => `"${parameter}" => $${index + 1}`);
   const text = `select ${select} from public.${name}(${parameters.join(', ')}) as r`;
   const { rows } = await queryPrepared(client, { name: hash('sha256', text, 'base64url'), text, values });

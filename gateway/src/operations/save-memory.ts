@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { toVectorLiteral } from '../embeddings/index.ts';
+import { toVectorParameter } from '../embeddings/index.ts';
 import {
   branch,
   content,
@@ -123,7 +123,7 @@ export const saveMemory = defineOperation({
     run: async (client, output, embedded) => {
       const { rows } = await client.query(
         'select standing.similar_json(duplicates.similar_to_memory($1, $2, $3)) as similar',
-        [output.memory.packet_id, embedded?.vector && toVectorLiteral(embedded.vector), embedded?.model],
+        [output.memory.packet_id, embedded?.vector && toVectorParameter(embedded.vector), embedded?.model],
       );
       return { ...output, similar: rows[0].similar };
     },

@@ -49,7 +49,7 @@ describe('docs/explanation/search.md', () => {
   it('states the bound of the defaults, which the table enforces', async () => {
     const [row] = await gateway.asSuperuser(
       `select (s).recency_boost + (s).importance_boost as both, (select pg_get_constraintdef(oid) from pg_constraint where conname = 'search_boosts_at_most_a_fifth') as bound
-       from search.current_search_settings() s`,
+       from search.default_settings() s`,
     );
     expect(page).toMatch(new RegExp(`${Math.round(100 / (1 + row.both))} % by default`));
     expect(row.bound).toMatch(/0\.2/);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { useTestDatabase } from '../../../db/tests/support/test-database.ts';
 import type { EmbeddingConfig } from '../../src/embeddings/index.ts';
 import {
   createEmbedder,
@@ -9,6 +10,7 @@ import {
   LOCAL_MODEL,
   providerOf,
   toVectorLiteral,
+  toVectorParameter,
 } from '../../src/embeddings/index.ts';
 import { MODEL_DIR } from '../../src/embeddings/text-worker.ts';
 
@@ -37,9 +39,23 @@ describe('toVectorLiteral', () => {
     expect(back.map(Math.fround)).toStrictEqual(floats);
   });
 
-  it('refuses vectors that no column could hold', () => {
-    expect(() => toVectorLiteral(Array(1537).fill(0))).toThrow(/1536/);
-    for (const bad of [NaN, Infinity]) expect(() => toVectorLiteral([bad])).toThrow(/finite/);
+  it.each([toVectorLiteral, toVectorParameter])('refuses vectors that no column could hold: %p', (convert) => {
+    expect(() => convert(Array(1537).fill(0))).toThrow(/1536/);
+    for (const bad of [NaN, Infinity]) expect(() => convert([bad])).toThrow(/finite/);
+  });
+});
+
+describe('toVectorParameter', () => {
+  const db = useTestDatabase();
+
+  it('is the same vector for the database as the literal', async () => {
+    const floats = [...Float32Array.from({ length: 384 }, (_, n) => Math.sin(n) / (n + 1))];
+    const [row] = await db.sql(
+      'C',
+      'select $1::extensions.vector operator(extensions.=) $2 as is_same, extensions.vector_dims($1)',
+      [toVectorParameter(floats), toVectorLiteral(floats)],
+    );
+    expect(row).toStrictEqual({ is_same: true, vector_dims: 1536 });
   });
 });
 
