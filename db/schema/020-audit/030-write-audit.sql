@@ -56,11 +56,11 @@ comment on function audit.audit_actor is 'The present caller as the details of e
 
 -- Texts that the caller named are replaced by their form without secrets; those of the database are inserted as they are.
 create function audit.add_audit_row(
-  audit_id uuid, operation text, table_name text, row_id uuid, project_id text, scope text, details jsonb, sqlstate text)
+  me identity.identity, audit_id uuid, operation text, table_name text, row_id uuid, project_id text, scope text, details jsonb,
+  sqlstate text)
 returns void
 language plpgsql volatile set search_path = '' as $$
 declare
-  me identity.identity;
   kept jsonb;
 begin
   if audit.is_on_replica() then
@@ -69,7 +69,6 @@ begin
       'project_id', add_audit_row.project_id, 'scope', add_audit_row.scope, 'details', add_audit_row.details));
     return;
   end if;
-  me := identity.current_identity();
   -- What the database says itself, such as ids and the columns that an administrator changed, stays as it is.
   kept := audit.as_kept(jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
     'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[], 'call', audit.call_named()), me.tenant_id);
@@ -84,15 +83,17 @@ begin
     case when add_audit_row.sqlstate is null then 'success' else 'error' end, add_audit_row.sqlstate,
     coalesce(add_audit_row.details, '{}') || coalesce(kept -> 'details', '{}') || audit.names_of(me) || (kept -> 'call'));
 end $$;
-comment on function audit.add_audit_row is 'Inserts an audit row under the given id; on a replica it is handed over instead. '
-  'Without a row, project and scope are by default the only ones of the caller. Not executable by callers, who can''t insert.';
+comment on function audit.add_audit_row is 'Inserts an audit row about a caller under the given id; on a replica it is handed '
+  'over instead. Without a row, project and scope are by default the only ones of the caller. Not executable by callers, who '
+  'can''t insert.';
 
 create function audit.write_audit(
   operation text, table_name text, row_id uuid default null, project_id text default null, scope text default null,
   details jsonb default '{}', sqlstate text default null) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
-  select audit.add_audit_row(uuidv7(), operation, table_name, row_id, project_id, scope, details, sqlstate);
+  select audit.add_audit_row(
+    identity.current_identity(), uuidv7(), operation, table_name, row_id, project_id, scope, details, sqlstate);
 end;
 comment on function audit.write_audit is 'Inserts an audit row about the current caller, whose name overrides any caller in '
   'details. Definer: callers cannot insert into audit_log.';

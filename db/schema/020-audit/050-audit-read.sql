@@ -1,5 +1,5 @@
 -- Audits a read. Searches and the functions that read memories, the graph and the world model call audit_read().
-create function audit.keep_query_text(audit_id uuid, scope text, query text) returns void
+create function audit.keep_query_text(me identity.identity, audit_id uuid, scope text, query text) returns void
 language plpgsql volatile set search_path = '' as $$
 begin
   if audit.is_on_replica() then
@@ -8,9 +8,9 @@ begin
     return;
   end if;
   insert into public.audit_query_texts (audit_id, tenant_id, scope, query, user_id)
-  select keep_query_text.audit_id, t.tenant_id, keep_query_text.scope, keep_query_text.query, identity.current_user_id()
+  select keep_query_text.audit_id, t.tenant_id, keep_query_text.scope, keep_query_text.query, me.user_id
   from public.tenants t
-  where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
+  where t.tenant_id = me.tenant_id and t.audits_query_text;
 end $$;
 comment on function audit.keep_query_text is 'Stores the text of a search if the caller''s tenant keeps these texts; on a '
   'replica the text is handed over instead.';
@@ -22,8 +22,8 @@ create function audit.audit_read(
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   audit_id uuid := uuidv7();
+  me constant identity.identity := identity.require_identity();
 begin
-  perform identity.require_identity();
   if operation not in ('SEARCH', 'READ', 'STATS') then
     perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS');
   end if;
@@ -33,10 +33,10 @@ begin
     perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768');
   end if;
   perform audit.add_audit_row(
-    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63),
+    me, audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63),
     details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
   if query is not null then
-    perform audit.keep_query_text(audit_id, left(scope, 63), query);
+    perform audit.keep_query_text(me, audit_id, left(scope, 63), query);
   end if;
   return audit_id;
 end $$;

@@ -32,7 +32,7 @@ begin
     elsif octet_length((details - 'ids')::text) > 65536 or octet_length((details -> 'ids')::text) > 4194304 then
       perform identity.raise_error('L9LIM', 'record: details at most 65536 bytes, ids at most 4194304');
     end if;
-    perform audit.add_audit_row(id, arguments ->> 'operation', left(arguments ->> 'table_name', 63),
+    perform audit.add_audit_row(identity.current_identity(), id, arguments ->> 'operation', left(arguments ->> 'table_name', 63),
       (arguments ->> 'row_id')::uuid, left(arguments ->> 'project_id', 200), left(arguments ->> 'scope', 63),
       details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
   when 'query_text' then
@@ -40,7 +40,7 @@ begin
     if octet_length(arguments ->> 'query') > 32768 then
       perform identity.raise_error('L9LIM', 'record: query at most 32768 bytes');
     end if;
-    perform audit.keep_query_text(id, left(arguments ->> 'scope', 63), arguments ->> 'query');
+    perform audit.keep_query_text(identity.current_identity(), id, left(arguments ->> 'scope', 63), arguments ->> 'query');
   when 'accesses' then
     select a.* into accesses
     from jsonb_to_record(arguments) as a (access_ids uuid[], access_context text, target_ids uuid[], scopes text[],

@@ -16,15 +16,15 @@ returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   read_id uuid := uuidv7();
+  me constant identity.identity := identity.require_identity();
 begin
-  perform identity.require_identity();
   -- Each fact may come with the one that it replaced.
   if octet_length(details::text) > 65536 or cardinality(facts) > 2 * facts.max_facts_per_read() then
     perform identity.raise_error(
       'L9LIM', format('details: at most 65536 bytes, facts: at most %s', 2 * facts.max_facts_per_read()));
   end if;
   perform audit.add_audit_row(
-    read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
+    me, read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
     (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[])
       || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then

@@ -1,5 +1,5 @@
 -- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
--- writes it; open_search() reads it by current_search_settings().
+-- writes it; open_search() reads it by settings_of().
 create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
   lexical_weight real not null,
@@ -79,15 +79,16 @@ begin
 end $$;
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function search.current_search_settings() returns public.search_settings language plpgsql stable set search_path = '' as $$
+create function search.settings_of(tenant_id uuid) returns public.search_settings
+language plpgsql stable set search_path = '' as $$
 declare
   settings public.search_settings;
 begin
-  select s.* into settings from public.search_settings s where s.tenant_id = (select identity.current_tenant_id());
+  select s.* into settings from public.search_settings s where s.tenant_id = settings_of.tenant_id;
   if not found then
     settings := search.default_settings();
   end if;
   return settings;
 end $$;
-comment on function search.current_search_settings is 'The settings of the caller''s tenant, or else the defaults.';
-grant execute on function search.default_settings, search.current_search_settings to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.settings_of is 'The settings of a tenant, if the caller may read them, or else the defaults.';
+grant execute on function search.default_settings, search.settings_of to l9_agent, l9_admin, l9_platform_admin;

@@ -62,7 +62,7 @@ create type search.search_request as (started_at timestamptz, caller identity.id
   buckets integer[], current_condition text, current_or_past_condition text, past_condition text, own_row_condition text,
   range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
   context_ids uuid[], reasoning_ids uuid[], entities text[], paths jsonb, leaves_texts_out boolean,
-  notices text[]);
+  notices text[], weighed ranking.word_weights);
 call identity.describe('search.search_request', 'A checked search: the arguments of its steps, and the results that they pass on.
   searched_scopes: Scopes that the caller may read and that the search covers.
   requested_scopes: The scopes argument; null: all that the caller may read.
@@ -74,6 +74,7 @@ call identity.describe('search.search_request', 'A checked search: the arguments
   cuts_each: True if the caller asked for min_relevance, so that each hit that is less relevant is left out.
   lexemes: The words of the query, or the most frequent ones of the memory like_packet_id; null if words were not searched.
   word_weights: How much each of these words tells among the memories that the caller may read.
+  weighed: These weights, the average length and the number of those memories, where they are known before words are looked for.
   relevance_midpoint: From the map of the model, as in embedding_models.
   relevance_slope: From the map of the model, as in embedding_models.
   relevance_word_slope: From the map of the model, as in embedding_models.

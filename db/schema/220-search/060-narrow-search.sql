@@ -121,6 +121,7 @@ begin
 end $$;
 comment on function search.with_contexts is 'Those of the memories ids of the search that follow another one in their thread.';
 
+-- The counts that weigh the words tell most callers that they may read many memories, so that none has to be counted again.
 -- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of another.
 create function search.narrow_search(request search.search_request) returns search.search_request
 language plpgsql stable set search_path = '' as $$
@@ -128,15 +129,27 @@ declare
   max_few constant integer := search.max_scored_rows();
   max_scored constant integer := case when request.joins_packets then max_few else search.max_unfiltered_rows() end;
   max_contexts constant integer := least(max_few / 2, max_scored);
+  -- Several times as many as are scored one by one, because the counts can be old.
+  many constant integer := 10 * search.max_unfiltered_rows();
 begin
   if request.k is null then
     return request;
   end if;
+  request.weighed := null;
+  if request.query is not null and request.mode in ('hybrid', 'lexical') and not request.joins_packets and request.branch is null
+    and request.range_condition = '' and (request.caller).role <> 'l9_platform_admin' then
+    request.lexemes := coalesce(request.lexemes, search.query_words(request.query, request.languages));
+    if request.lexemes <> '{}' then
+      request.weighed := ranking.weigh_words(request.lexemes, request.requested_scopes, request.project_id);
+    end if;
+  end if;
   if request.filters ? 'where' and request.as_of is null then
     request.ids := search.indexed_matches(request, max_few);
   end if;
-  request.ids := coalesce(request.ids, search.few_of(
-    request, 'packet_store', max_scored, case when request.joins_packets then search.max_scanned_rows() else max_scored end));
+  if ((request.weighed).memories >= many) is not true then
+    request.ids := coalesce(request.ids, search.few_of(
+      request, 'packet_store', max_scored, case when request.joins_packets then search.max_scanned_rows() else max_scored end));
+  end if;
   if request.ids is null and request.filters ? 'where' then
     -- No ranked index knows fields: a scan of one for a rare value would look at every memory.
     request.ids := search.newest_matches(request, max_few);
@@ -155,7 +168,8 @@ begin
     else '{}' end;
   return request;
 end $$;
-comment on function search.narrow_search is 'Collects the ids of a few matches, decided by readable rows alone.';
+comment on function search.narrow_search is 'Collects the ids of a few matches, decided by readable rows alone, and weighs the '
+  'words where that tells that there are many.';
 grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
   search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search to l9_agent, l9_admin,
   l9_platform_admin;

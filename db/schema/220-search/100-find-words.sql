@@ -69,8 +69,7 @@ comment on function search.not_archived is 'Those of these memories that are not
 -- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
 -- was found by meaning, and scores all of them by one call.
 create function search.find_words(
-  request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null,
-  wants_places boolean default false)
+  request search.search_request, lexemes text[], found_by_meaning uuid[], wants_places boolean default false)
 returns search.scored_words
 language plpgsql stable set search_path = '' as $$
 declare
@@ -86,8 +85,8 @@ begin
     return search.score_words(request, lexemes, request.ids, case when uses_contexts then request.context_ids end,
       wants_places => wants_places);
   end if;
-  weights := case when known_weights.weights is null
-    then ranking.weigh_words(lexemes, request.requested_scopes, request.project_id) else known_weights end;
+  weights := case when (request.weighed).weights is null
+    then ranking.weigh_words(lexemes, request.requested_scopes, request.project_id) else request.weighed end;
   if request.ids is not null then
     -- Texts that changed since are not among ids, but must be weighed by the same weights.
     candidate_ids := request.ids;
@@ -132,6 +131,6 @@ end $$;
 comment on function search.find_words is 'Retriever over the words of memories, alone and together with their predecessors in '
   'the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the '
   'best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of '
-  'its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
+  'its text.';
 grant execute on function search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words to
   l9_agent, l9_admin, l9_platform_admin;

@@ -132,7 +132,7 @@ begin
   request.as_of := as_of;
   request.max_tokens := max_tokens;
   request.is_explained := is_explained;
-  request.settings := search.current_search_settings();
+  request.settings := search.settings_of((request.caller).tenant_id);
   request.languages := search.query_languages(request.settings, language);
   -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked: a word that most
   -- memories have is next to no share of a query.

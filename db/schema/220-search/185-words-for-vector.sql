@@ -27,7 +27,7 @@ language plpgsql stable set search_path = '' as $$
 declare
   -- Among a handful of memories any word can be in most of them.
   least_memories constant integer := 20;
-  settings public.search_settings := search.current_search_settings();
+  settings public.search_settings := search.settings_of(identity.current_tenant_id());
   share real := settings.common_word_share;
   lexemes text[];
   weights double precision[];

@@ -1,5 +1,5 @@
 -- How memory_find weighs its hits in a tenant: a row only for a tenant that changed a default. set_find_settings()
--- writes it; rank_hits() reads it by current_settings().
+-- writes it; rank_hits() reads it by settings_of().
 create table public.find_settings (
   tenant_id uuid primary key references public.tenants,
   match_weight real not null,
@@ -43,15 +43,17 @@ begin
 end $$;
 comment on function find.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function find.current_settings() returns public.find_settings language plpgsql stable set search_path = '' as $$
+create function find.settings_of(tenant_id uuid) returns public.find_settings
+language plpgsql stable set search_path = '' as $$
 declare
   settings public.find_settings;
 begin
-  select s.* into settings from public.find_settings s where s.tenant_id = (select identity.current_tenant_id());
+  select s.* into settings from public.find_settings s where s.tenant_id = settings_of.tenant_id;
   if not found then
     settings := find.default_settings();
   end if;
   return settings;
 end $$;
-comment on function find.current_settings is 'The settings of the caller''s tenant, or else the defaults, without tenant_id.';
-grant execute on function find.default_settings, find.current_settings to l9_agent, l9_admin, l9_platform_admin;
+comment on function find.settings_of is 'The settings of a tenant, if the caller may read them, or else the defaults, without '
+  'tenant_id.';
+grant execute on function find.default_settings, find.settings_of to l9_agent, l9_admin, l9_platform_admin;

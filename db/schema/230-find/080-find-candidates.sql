@@ -2,26 +2,12 @@
 create function find.best_by_words(request search.search_request) returns find.candidates
 language plpgsql stable set search_path = '' as $$
 declare
-  -- Several times as many as are scored one by one, because the count can be old.
-  many constant integer := 10 * search.max_unfiltered_rows();
-  lexemes constant text[] := search.query_words(request.query, request.languages);
-  may_skip constant boolean := not request.joins_packets and request.branch is null and request.range_condition = ''
-    and (request.caller).role <> 'l9_platform_admin';
-  weights ranking.word_weights;
   scored search.scored_words;
   answer find.candidates;
 begin
-  if may_skip then
-    weights := ranking.weigh_words(lexemes, request.requested_scopes, request.project_id);
-  end if;
-  -- Whether few memories match need not be looked at where many were counted that the caller may read.
-  if weights.memories >= many then
-    request.context_ids := '{}';
-  else
-    request := search.narrow_search(request);
-  end if;
-  request.lexemes := lexemes;
-  scored := search.find_words(request, lexemes, null, weights);
+  request.lexemes := search.query_words(request.query, request.languages);
+  request := search.narrow_search(request);
+  scored := search.find_words(request, request.lexemes, null);
   request.word_weights := scored.weights;
   answer.ids := (scored.words).ids[:request.k];
   answer.scores := array(

@@ -33,7 +33,7 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   max_citations constant integer := 1000;
   request constant search.search_request := found.request;
-  weights constant public.find_settings := find.current_settings();
+  weights constant public.find_settings := find.settings_of((request.caller).tenant_id);
   own_org constant uuid := (request.caller).org_id;
   phrases constant text[] := find.quoted_phrases(request.query);
   pattern constant text := search.passage_pattern(request.query, request.languages);

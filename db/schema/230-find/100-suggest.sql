@@ -137,7 +137,6 @@ comment on function find.corrected is 'The query with unknown words replaced by 
 create function find.matches_elsewhere(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = '' as $$
 declare
-  lexemes text[];
   tests tsquery[];
   scored search.scored_words;
 begin
@@ -147,10 +146,10 @@ begin
   end if;
   request.settings.lexical_context_weight := 0;
   request.candidates := request.k;
+  request.lexemes := search.query_words(request.query, request.languages);
   request := search.narrow_search(request);
-  lexemes := search.query_words(request.query, request.languages);
-  tests := search.word_tests(lexemes, request.query, request.languages);
-  scored := search.find_words(request, lexemes, null);
+  tests := search.word_tests(request.lexemes, request.query, request.languages);
+  scored := search.find_words(request, request.lexemes, null);
   return array(
     select p.packet_id from public.packet_store p
     where p.packet_id = any ((scored.words).ids[:request.k])

@@ -147,7 +147,7 @@ describe('memory_find', () => {
   it('uses the weights and half-lives that an admin of the tenant has set, on the record', async () => {
     const set = async (args: object, caller = 'L') =>
       db.sql(caller, `select s.* from public.set_find_settings(${named(args)}) s`, Object.values(args));
-    const [defaults] = await db.sql('C', 'select to_jsonb(find.current_settings()) as s');
+    const [defaults] = await db.sql('C', 'select to_jsonb(find.settings_of(identity.current_tenant_id())) as s');
     await expect(set({ match_weight: 1 }, 'C')).rejects.toMatchObject({ code: '42501' });
     for (const [args, field] of [
       [{ recency_weight: 1.5 }, 'recency_weight'],

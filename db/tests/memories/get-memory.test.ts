@@ -1,25 +1,12 @@
+import { functionCalls } from '../support/function-calls.ts';
 import { saveMemory } from '../support/memories.ts';
-import { claimsOf } from '../support/sessions.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 describe('reading one memory', () => {
   const db = useTestDatabase();
 
-  /** How often each function runs for the statement of a caller. */
-  const callsOf = (caller: string, statement: string, values: unknown[]): Promise<Record<string, number>> =>
-    db.inSuperuserSession(async (client) => {
-      await client.query("set track_functions = 'all'");
-      await client.query('begin');
-      for (const [name, value] of Object.entries(claimsOf(caller)))
-        await client.query('select set_config($1, $2, true)', [name, value]);
-      await client.query(statement, values);
-      await client.query("select set_config('role', 'none', true)");
-      const { rows } = await client.query(
-        "select schemaname || '.' || funcname as name, calls::integer from pg_stat_xact_user_functions",
-      );
-      await client.query('rollback');
-      return Object.fromEntries(rows.map(({ name, calls }) => [name, calls]));
-    });
+  const callsOf = (caller: string, statement: string, values: unknown[]) =>
+    functionCalls(db, caller, statement, values);
 
   // A function in a subquery runs once for each place that the subquery is taken into: three times as often, unless that is prevented.
   it('finds out its standing once, and looks once at what the audit row names', async () => {

@@ -32,7 +32,7 @@ describe('search settings', () => {
   };
 
   it('uses the defaults for a tenant that has set nothing', async () => {
-    const [defaults] = await db.asOwner('select s.* from search.current_search_settings() s');
+    const [defaults] = await db.asOwner('select s.* from search.settings_of(null) s');
     const created = await set({});
     for (const name of Object.keys(defaults)) {
       if (!['tenant_id', 'updated_at'].includes(name)) expect(defaults[name], name).toStrictEqual(created[name]);
