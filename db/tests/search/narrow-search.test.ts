@@ -41,7 +41,7 @@ describe('a search among many memories', () => {
     'lexical',
   ])('does not count memories again that were counted, and finds the same: %s', async (mode) => {
     await count(MANY - 1);
-    // The counts of what C can't read are not among these.
+    // C cannot read l-private, so the million memories counted there do not make its search skip the count.
     expect(await callsOf(mode)).toHaveProperty([COUNTS_MEMORIES]);
     const before = await found(mode);
     expect(before.length).toBeGreaterThan(1);
