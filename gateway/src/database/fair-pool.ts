@@ -9,10 +9,13 @@ const WARN_EVERY_MS = 10_000;
 /** A `read` writes nothing but the record of it. */
 export type Intent = 'read' | 'write';
 
+/** Settings local to a transaction: `role`, the claims, `l9.tool_name` … */
+export type Settings = Readonly<Record<string, string>>;
+
 /** A pool whose connections are given to clients by a fair queue. */
 export interface FairPool extends pg.Pool {
   /** Settings of every transaction, where a pooler in between keeps none for a connection. */
-  settings?: Readonly<Record<string, string>>;
+  settings?: Settings;
   /** Is told of each transaction, where a pooler in between takes connections that lead to no server. */
   pooler?: Connecting;
   /** A connection for this client. Rejects with L9BSY when too many wait, or when this request has waited too long in all, and with L9DSK on a full disk. */

@@ -1,8 +1,8 @@
 // Records that one caller makes while a transaction of its records is under way share the next transaction, so that a caller with many
 // connections needs fewer. A record that finds none under way is written at once.
 import { KnownError } from '../base/errors.ts';
-import type { FairPool } from './fair-pool.ts';
-import { callInTransaction, type RecordCall, type Settings } from './transaction.ts';
+import type { FairPool, Settings } from './fair-pool.ts';
+import { callInTransaction, type RecordCall } from './transaction.ts';
 
 const MOST_CALLS = 50;
 

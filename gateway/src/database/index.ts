@@ -4,13 +4,15 @@ import { sqlstateOf } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { Database } from './database.ts';
 import { openEmbedded } from './embedded.ts';
+import type { Settings } from './fair-pool.ts';
 import { noteVersion } from './migrations.ts';
 import { openServer } from './server.ts';
-import { inOneTrip, type Settings } from './transaction.ts';
+import { inOneTrip } from './transaction.ts';
 
 export type { Database, PoolState, WorkerPool } from './database.ts';
+export type { Settings } from './fair-pool.ts';
 export { queryPrepared } from './prepared.ts';
-export { inOneTrip, inTransaction, isPipelined, retryDeadlocks, type Settings, settled } from './transaction.ts';
+export { inOneTrip, inTransaction, retryDeadlocks, settled } from './transaction.ts';
 
 /**
  * Runs one query that writes nothing but the record of it, in one round trip: on a replica where there is one, with its record on the

@@ -6,19 +6,11 @@ import type { Logger } from 'pino';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { currentRequest } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
-import type { FairPool } from './fair-pool.ts';
+import type { FairPool, Settings } from './fair-pool.ts';
 import { createGroupedCalls } from './grouped-calls.ts';
 import { END_OF_LOG, lsnOf, parseLsn } from './lsn.ts';
 import { ORIGIN, type Origin, openReplica, type Replica } from './replica.ts';
-import {
-  clientIn,
-  inOneTrip,
-  NotForReplica,
-  type ReadOnReplica,
-  ReplicaSilent,
-  readOnReplica,
-  type Settings,
-} from './transaction.ts';
+import { clientIn, inOneTrip, NotForReplica, type ReadOnReplica, ReplicaSilent, readOnReplica } from './transaction.ts';
 
 const PROBE_EVERY_MS = 250;
 /** How long a read waits until a replica has what its caller wrote. */

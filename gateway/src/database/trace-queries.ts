@@ -35,10 +35,16 @@ function end(span: Span, error: unknown, result?: pg.QueryResult) {
   span.end();
 }
 
-/** Traces all statements of this client. */
+const tracedClients = new WeakSet<pg.ClientBase>();
+
+export const isTraced = (client: pg.ClientBase) => tracedClients.has(client);
+
+/** Traces all statements of this client, except for objects that submit messages of their own. */
 export function traceQueries(client: pg.ClientBase): void {
+  tracedClients.add(client);
   const query = client.query.bind(client) as Query;
   const traced: Query = (...args) => {
+    if (typeof args[0] === 'object' && args[0] !== null && 'submit' in args[0]) return query(...args);
     const span = startSpan(() => describeStatement(textOf(args[0])));
     if (!span) return query(...args);
     const last = args.at(-1);
@@ -49,14 +55,9 @@ export function traceQueries(client: pg.ClientBase): void {
       };
       return query(...args.slice(0, -1), callback);
     }
-    const answer = query(...args);
-    if (!(answer instanceof Promise)) {
-      // A stream or a query object has no promise: only its maker learns when it ends.
-      span.end();
-      return answer;
-    }
+    const answer = query(...args) as Promise<pg.QueryResult>;
     answer.then(
-      (result: pg.QueryResult) => end(span, null, result),
+      (result) => end(span, null, result),
       (error: unknown) => end(span, error),
     );
     return answer;

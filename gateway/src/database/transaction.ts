@@ -2,28 +2,26 @@ import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { asOutage, isFromPooler } from './away.ts';
-import type { FairPool, Intent } from './fair-pool.ts';
+import type { FairPool, Intent, Settings } from './fair-pool.ts';
+import { queryPrepared } from './prepared.ts';
 import { requireReplicated } from './replicated.ts';
+import { sendAsTransaction, withoutNul } from './round-trip.ts';
 
-/** Settings local to a transaction: `role`, the claims, `l9.tool_name` … */
-export type Settings = Readonly<Record<string, string>>;
-
-// PostgreSQL allows no NUL in a text, and a NUL would end the statement. pg looks at each character, and most texts need no escape.
-const literal = (value: string) =>
-  /['\\\0]/.test(value) ? pg.escapeLiteral(value.replaceAll('\0', '\uFFFD')) : `'${value}'`;
+// pg looks at each character, and most texts need no escape.
+const literal = (value: string) => (/['\\\0]/.test(value) ? pg.escapeLiteral(withoutNul(value)) : `'${value}'`);
 
 const setAll = (settings: Settings) =>
   `select ${Object.entries(settings)
     .map(([name, value]) => `set_config(${literal(name)}, ${literal(value)}, true)`)
     .join(', ')}`;
 
-const begin = (pool: FairPool, settings: Settings, start = 'begin') => {
+const begin = (pool: FairPool, settings: Settings) => {
   const all = { ...pool.settings, ...settings };
-  return Object.keys(all).length > 0 ? `${start}; ${setAll(all)}` : start;
+  return Object.keys(all).length > 0 ? `begin; ${setAll(all)}` : 'begin';
 };
 
-/** True if queries are sent without waiting for earlier answers. The embedded engine does not support that. */
-export const isPipelined = (client: pg.ClientBase) => (client as { pipeline?: boolean }).pipeline === true;
+/** True if queries are sent without waiting for earlier answers. */
+const isPipelined = (client: pg.ClientBase) => (client as { pipeline?: boolean }).pipeline === true;
 
 /** Writes all that `send` sends before it first waits to the socket at once. */
 function sendTogether<T>(client: pg.ClientBase, send: () => T): T {
@@ -133,22 +131,15 @@ export const inTransaction = <T>(pool: FairPool, settings: Settings, work: Work<
     return result;
   });
 
-/**
- * The same for work that is one query, sent at once: commit follows right behind it, so that on a server begin, settings,
- * query and commit are one round trip. If the query fails, that commit rolls back.
- */
+/** The same in one round trip, for work that sends all its queries at once. */
 export const inOneTrip = <T>(pool: FairPool, settings: Settings, intent: Intent, work: Work<T>): Promise<T> =>
-  onConnection(pool, settings, intent, async (client, discard) => {
-    const started = begin(pool, settings);
-    if (!isPipelined(client)) return transact(client, discard, started, work);
-    const commit = () =>
-      client.query('commit').catch((failure: Error) => {
-        discard(failure);
-        throw failure;
-      });
+  onConnection(pool, settings, intent, async (client) => {
     const noted = async () => (intent === 'write' ? noteWritten(client, pool, settings) : undefined);
-    const [, result] = await settled(
-      sendTogether(client, () => [client.query(started), work(client), commit(), noted()] as const),
+    const [result] = await settled(
+      sendTogether(
+        client,
+        () => [sendAsTransaction(client, { ...pool.settings, ...settings }, work), noted()] as const,
+      ),
     );
     requireReplicated(client);
     return result;
@@ -177,11 +168,13 @@ export const readOnReplica = <T>(
   work: Work<T>,
 ): Promise<ReadOnReplica<T>> =>
   onConnection(pool, settings, 'read', async (client, discard) => {
-    const started = begin(pool, { ...settings, 'l9.record_of_reads': '[]' }, 'begin read only');
-    const ask = () => client.query<{ record: string | null }>('select audit.record_of_reads()::text as record');
-    const flight = settled(
-      sendTogether(client, () => [client.query(started), work(client), ask(), client.query('commit')] as const),
-    );
+    const all = { ...pool.settings, ...settings, 'l9.record_of_reads': '[]', transaction_read_only: 'on' };
+    const both = (trip: pg.PoolClient) =>
+      settled([
+        work(trip),
+        trip.query<{ record: string | null }>('select audit.record_of_reads()::text as record'),
+      ] as const);
+    const flight = sendTogether(client, () => sendAsTransaction(client, all, both));
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
@@ -191,7 +184,7 @@ export const readOnReplica = <T>(
       }, withinMs);
     });
     try {
-      const [, answer, { rows }] = await Promise.race([flight, late]);
+      const [answer, { rows }] = await Promise.race([flight, late]);
       return { answer, record: rows[0]!.record };
     } catch (error) {
       if (sqlstateOf(error) === SQLSTATE.readOnly) throw new NotForReplica((error as Error).message);
@@ -224,16 +217,19 @@ export interface RecordCall {
 export async function callInTransaction(pool: FairPool, name: string, calls: readonly RecordCall[]): Promise<void> {
   const [first] = calls;
   if (!first) return;
-  const statements = calls.flatMap(({ settings, values }, place) => {
-    const before = calls[place - 1]?.settings ?? settings;
-    const changed = Object.entries(settings).filter(([key, value]) => before[key] !== value);
-    const call = `select ${name}(${values.map((value) => (value === null ? 'null' : literal(value))).join(', ')})`;
-    return changed.length > 0 ? [setAll(Object.fromEntries(changed)), call] : [call];
+  const parameters = first.values.map((_, place) => `$${place + 1}`);
+  const call = { name: `call ${name}`, text: `select ${name}(${parameters.join(', ')})` };
+  const callAll = (trip: pg.PoolClient) =>
+    settled(
+      calls.flatMap(({ settings, values }, place) => {
+        const before = calls[place - 1]?.settings ?? settings;
+        const changed = Object.entries(settings).filter(([key, value]) => before[key] !== value);
+        const set = changed.length > 0 ? [trip.query(setAll(Object.fromEntries(changed)))] : [];
+        return [...set, queryPrepared(trip, { ...call, values: values.map((value) => value && withoutNul(value)) })];
+      }),
+    );
+  await onConnection(pool, first.settings, 'read', async (client) => {
+    await sendTogether(client, () => sendAsTransaction(client, { ...pool.settings, ...first.settings }, callAll));
+    requireReplicated(client);
   });
-  await onConnection(pool, first.settings, 'read', (client, discard) =>
-    orRollBack(client, discard, async () => {
-      await client.query([begin(pool, first.settings), ...statements, 'commit'].join('; '));
-      requireReplicated(client);
-    }),
-  );
 }

@@ -7,7 +7,6 @@ import {
   type Database,
   inOneTrip,
   inTransaction,
-  isPipelined,
   queryPrepared,
   readInOneTrip,
   retryDeadlocks,
@@ -75,8 +74,7 @@ export function createWithPgClient(database: Pick<Database, 'pool' | 'replicas'>
     ): Promise<readonly [Result, string[]]> => {
       if (!isMutation) return [await work, []];
       // Where the mutation fails, so does what follows it in its transaction, and both failures may come at once.
-      if (isPipelined(client)) return settled([work, channelsOf(client)]);
-      return [await work, await channelsOf(client)];
+      return settled([work, channelsOf(client)]);
     };
     return callback({
       async query<Row>(asked: PgClientQuery) {

@@ -70,6 +70,84 @@ describe('transactions', () => {
     }
   });
 
+  it('runs several queries in one round trip, all of which fail if one does', async () => {
+    const settings = { role: 'l9_worker' };
+    const both = (second: string) =>
+      inOneTrip(database.pool, settings, 'write', (client) =>
+        Promise.all([
+          client.query("select set_config('l9.tool_name', 'first', true), pg_current_xact_id()::text as id"),
+          client.query(second),
+        ]),
+      );
+    const [first, second] = await both(
+      "select current_setting('l9.tool_name') as tool, pg_current_xact_id()::text as id",
+    );
+    expect(second.rows[0]).toStrictEqual({ tool: 'first', id: first.rows[0].id });
+    await expect(both('select 1/0')).rejects.toMatchObject({ code: '22012' });
+    await expect(both('select nothing')).rejects.toMatchObject({ code: '42703' });
+    expect(await roleOf(database.pool)).toBe('l9_gateway');
+  });
+
+  it('answers a round trip only once it is committed', async () => {
+    const { workerPool } = database;
+    for (const model of ['one', 'another'])
+      await workerPool.query('select public.register_embedding_model($1, 8)', [model]);
+    const answered: string[] = [];
+    // One model serves at a time, which is checked at the end of the transaction.
+    const asked = inOneTrip(database.pool, { role: 'l9_worker' }, 'write', async (client) => {
+      await client.query("update public.embedding_models set state = 'serving', state_since = now()");
+      answered.push('updated');
+    });
+    await expect(asked).rejects.toMatchObject({ code: '23P01' });
+    expect(answered).toStrictEqual([]);
+    const { rows } = await workerPool.query("select from public.embedding_models where state = 'serving'");
+    expect(rows.length).toBeLessThan(2);
+  });
+
+  it('keeps a prepared statement of a round trip that failed before it came to it', async () => {
+    const statement = { name: 'kept', text: 'select $1::integer as n' };
+    const failing = inOneTrip(database.pool, {}, 'read', (client) =>
+      Promise.all([client.query('select 1/0'), client.query({ ...statement, values: [1] })]),
+    );
+    await expect(failing).rejects.toMatchObject({ code: '22012' });
+    for (const n of [2, 3]) {
+      const { rows } = await inOneTrip(database.pool, {}, 'read', (client) =>
+        client.query({ ...statement, values: [n] }),
+      );
+      expect(rows).toStrictEqual([{ n }]);
+    }
+  });
+
+  it('sends nothing of a round trip that has a value which cannot be sent', async () => {
+    const endless: Record<string, unknown> = {};
+    endless.self = endless;
+    const failing = inOneTrip(database.pool, {}, 'write', (client) =>
+      Promise.all([
+        client.query("select set_config('l9.tool_name', 'sent', false)"),
+        client.query('select $1::jsonb', [endless]),
+      ]),
+    );
+    await expect(failing).rejects.toThrow(/circular/);
+    const { rows } = await database.pool.query("select current_setting('l9.tool_name', true) = 'sent' as is_sent");
+    expect(rows[0].is_sent).not.toBe(true);
+  });
+
+  it('refuses a query that comes after the round trip was sent', async () => {
+    const late = inOneTrip(database.pool, {}, 'read', async (client) => {
+      await client.query('select 1');
+      await client.query('select 2');
+    });
+    await expect(late).rejects.toThrow(/round trip was sent before/);
+  });
+
+  it('applies a time limit to the query of a round trip', async () => {
+    const slow = inOneTrip(database.pool, { statement_timeout: '50ms' }, 'read', (client) =>
+      client.query('select pg_sleep(5)'),
+    );
+    if (database.engine === 'server') await expect(slow).rejects.toMatchObject({ code: '57014' });
+    else await slow.catch(() => {});
+  });
+
   it('refuses a role that the gateway may not assume, and runs no query', async () => {
     for (const role of ['l9_owner', 'postgres', 'nobody_at_all']) {
       await expect(inTransaction(database.pool, { role }, async () => {})).rejects.toThrow();

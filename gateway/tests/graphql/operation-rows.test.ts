@@ -9,6 +9,12 @@ const FACT = 'factId subject predicate object confidence validFrom validTo recor
 const REFLECTION =
   'reflectionId content entities tags confidence priority timesSeen createdAt lastSeen expiresAt scope projectId';
 
+/** A query, or those of one round trip. */
+interface Asked {
+  text?: unknown;
+  statements?: { text?: unknown }[];
+}
+
 describe('the row that a GraphQL operation answers with', () => {
   const gateway = useTestGateway({ embedder: standIn });
   const statements: string[] = [];
@@ -19,8 +25,9 @@ describe('the row that a GraphQL operation answers with', () => {
       recorded.add(client);
       const query = client.query.bind(client) as (...args: unknown[]) => unknown;
       const record = (...args: unknown[]) => {
-        const [asked] = args;
-        statements.push(typeof asked === 'string' ? asked : String((asked as { text?: unknown }).text));
+        const [asked] = args as [string | Asked];
+        if (typeof asked === 'string') statements.push(asked);
+        else statements.push(...(asked.statements ?? [asked]).map(({ text }) => String(text)));
         return query(...args);
       };
       Object.assign(client, { query: record });
