@@ -50,8 +50,9 @@ begin
       and cardinality(accesses.scopes) = cardinality(accesses.target_ids)) is not true then
       perform identity.raise_error('L9LIM', 'record: at most 100 accesses, each with its target and scope');
     end if;
-    perform importance.insert_accesses(accesses.access_ids, accesses.access_context, accesses.target_ids, accesses.scopes,
-      accesses.project_ids, accesses.relevance_scores, accesses.audit_id, accesses.target_type);
+    perform importance.insert_accesses(identity.current_identity(), accesses.access_ids, accesses.access_context,
+      accesses.target_ids, accesses.scopes, accesses.project_ids, accesses.relevance_scores, accesses.audit_id,
+      accesses.target_type);
   else
     perform identity.raise_error('L9VAL', 'record: must be what record_of_reads() returned');
   end case;

@@ -52,6 +52,15 @@ return memories.json_of(memory, public.packet_store_importance_score(memory));
 comment on function memories.memory_json is 'A memory as the gateway returns it; its fields are named like the parameters of '
   'save_memory, except that importance is the learned one and estimated_importance the writer''s.';
 
+create function memories.columns_json(memory public.packet_store) returns jsonb
+language plpgsql stable parallel safe set search_path = '' as $$
+begin
+  return memories.json_of(memory, null)
+    || case when memory.text_creator is null then '{}' else jsonb_build_object('text_creator', memory.text_creator) end;
+end $$;
+comment on function memories.columns_json is 'What memory_json() returns and the memory''s text_creator, without the learned '
+  'importance, which would have to be looked up.';
+
 create function memories.saved_json(status text, memory public.packet_store) returns jsonb
 language plpgsql stable parallel safe set search_path = '' as $$
 begin
@@ -60,4 +69,5 @@ begin
     else public.packet_store_importance_score(memory) end);
 end $$;
 comment on function memories.saved_json is 'The memory in the answer of a save with this status, as memory_json() returns it.';
-grant execute on function memories.json_of, memories.memory_json, memories.saved_json to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function memories.json_of, memories.memory_json, memories.columns_json, memories.saved_json
+  to l9_agent, l9_admin, l9_platform_admin;

@@ -3,13 +3,13 @@ create function public.get_memory(packet_id uuid) returns public.packet_store la
 declare
   memory public.packet_store;
 begin
-  perform identity.require_identity();
   select p.* into memory from public.packet_store p where p.packet_id = get_memory.packet_id;
   if not found then
+    -- A session without an identity is told so: it finds nothing.
+    perform identity.require_identity();
     perform memories.raise_not_yours(get_memory.packet_id);
   end if;
-  perform audit.audit_read('READ', '{}', memory.packet_id, memory.project_id, memory.scope);
-  perform importance.log_accesses('get', array[memory.packet_id], array[memory.scope], array[memory.project_id]);
+  perform importance.record_read(memory.packet_id, memory.project_id, memory.scope);
   return memory;
 end $$;
 comment on function public.get_memory is 'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the '

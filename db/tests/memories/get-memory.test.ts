@@ -9,14 +9,15 @@ describe('reading one memory', () => {
     functionCalls(db, caller, statement, values);
 
   // A function in a subquery runs once for each place that the subquery is taken into: three times as often, unless that is prevented.
-  it('finds out its standing once, and looks once at what the audit row names', async () => {
+  it('finds out its standing once, looks once at what the audit row names, and asks once who is recorded', async () => {
     const id = await saveMemory(db, 'C', { content: 'We deploy on Tuesdays.' });
     const calls = await callsOf('C', 'select standing.memory_json(r) from public.get_memory($1) r', [id]);
     expect(calls).toMatchObject({
       'standing.standing_of': 1,
       'audit.add_audit_row': 1,
       'audit.as_kept': 1,
-      'importance.log_accesses': 1,
+      'importance.insert_accesses': 1,
+      'identity.require_identity': 1,
     });
   });
 

@@ -74,26 +74,36 @@ export interface CallReporting {
   refusalLog: Pick<RefusalLog, 'add'>;
 }
 
+/** The call, as the log names it. */
+interface Called {
+  request_id: string | undefined;
+  tool: string;
+}
+
 /** Returns the function that writes what a finished call tells into its log and the metrics. */
 export function createCallReporter({
   metrics,
   slowQueryMs,
   refusalLog,
-}: CallReporting): (log: Logger, finished: FinishedCall) => void {
+  logger,
+}: CallReporting & { logger: Logger }): (finished: FinishedCall) => void {
   const told = new LRUCache<string, true>({ max: TOLD_CLIENTS, ttl: TELL_AGAIN_AFTER_MS });
 
-  function tellOfMissingProject(log: Logger, identity: Identity) {
+  function tellOfMissingProject(called: Called, identity: Identity) {
     const client = `${clientOf(identity)}\n${identity.sessionId ?? ''}`;
     const level = told.has(client) ? 'debug' : 'info';
     if (level === 'info') told.set(client, true);
-    log[level]('a call named no project, and none could be inferred');
+    logger[level](called, 'a call named no project, and none could be inferred');
   }
 
-  return (log, { operation, identity, input, error, report, sqlMs }) => {
+  return ({ operation, identity, input, error, report, sqlMs }) => {
     const { name } = operation;
     const requestId = currentRequestId();
+    // A child of the logger with these fields would cost more than the line.
+    const called = { request_id: requestId, tool: name };
     const route = report?.route ?? null;
     const summary = {
+      ...called,
       outcome: error?.code ?? 'ok',
       sql_duration_ms: Math.round(sqlMs * 10) / 10,
       ...(route !== null && { route }),
@@ -106,19 +116,19 @@ export function createCallReporter({
     }
     if (slowQueryMs !== null && sqlMs >= slowQueryMs) {
       metrics.slow(name, sqlMs, route);
-      log.warn(summary, 'the SQL of a call was slow');
-    } else if (!error) log.info(summary, 'a call was answered');
+      logger.warn(summary, 'the SQL of a call was slow');
+    } else if (!error) logger.info(summary, 'a call was answered');
     for (const code of new Set(report?.errors))
       refusalLog.add({ called: { tool: name }, isInPart: true, error: { code, httpStatus: 422 }, requestId });
     if (error) refusalLog.add({ called: { tool: name }, error, requestId });
     const hits = operation.audit === 'SEARCH' ? report?.counts.hits : undefined;
     if (hits !== undefined && hits < FEW_HITS) {
       metrics.fewHits(name);
-      log.warn({ hits, ...(route !== null && { route }) }, `a search found fewer than ${FEW_HITS} hits`);
+      logger.warn({ ...called, hits, ...(route !== null && { route }) }, `a search found fewer than ${FEW_HITS} hits`);
     }
     if (lacksProject(operation, identity, input)) {
       metrics.withoutProject(name);
-      tellOfMissingProject(log, identity);
+      tellOfMissingProject(called, identity);
     }
   };
 }

@@ -53,6 +53,8 @@ export type ExecuteOperation = (
   identity: Identity,
   toolName: string,
   input: unknown,
+  /** All, unless the caller reads nothing of a row in the output but its columns. */
+  wanted?: 'all' | 'columns',
 ) => Promise<Outcome>;
 
 export interface ExecutorDependencies extends CallReporting {
@@ -90,14 +92,21 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     settings: Settings,
     embedding: Embedding,
     rawInput: unknown,
+    wanted: 'all' | 'columns',
     timed: Timed,
-  ) {
+  ): Promise<z.output<Output>> {
     const input = parseInput(operation.input, operation.setAside?.(rawInput) ?? rawInput);
     if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings, timed) });
     const trip = <T>(work: (client: pg.ClientBase) => Promise<T>) =>
       operation.isReadOnly
         ? readInOneTrip(database, operation.name, settings, work)
         : inOneTrip(database.pool, settings, 'write', work);
+    const { runForColumns } = operation;
+    if (wanted === 'columns' && runForColumns)
+      // Nobody reads what is missing.
+      return (await retryDeadlocks(() =>
+        trip((client) => timed(() => runForColumns(client, input))),
+      )) as z.output<Output>;
     let retries: readonly Retry[] = RETRIES;
     for (let retry: Retry | null = null; ; ) {
       const prepared: Prepared | null = (await operation.prepare?.(input, embedding, retry)) ?? null;
@@ -116,7 +125,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     settings: Settings,
     embedding: Embedding | null,
     output: z.output<Output>,
-    log: Logger,
+    loggerOfCall: () => Logger,
   ) {
     const { completion } = operation;
     if (!completion?.isNeeded(output)) return output;
@@ -125,7 +134,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
       const prepared = embedding && (await completion.prepare(output, embedding));
       return await inOneTrip(database.pool, limited, 'read', (client) => completion.run(client, output, prepared));
     } catch (error) {
-      log.info({ sqlstate: sqlstateOf(error) }, 'similar-memory lookup failed; answered without it');
+      loggerOfCall().info({ sqlstate: sqlstateOf(error) }, 'similar-memory lookup failed; answered without it');
       return output;
     }
   }
@@ -151,18 +160,21 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     }
   }
 
-  const executeIn = (span: Span | null, ...[listed, identity, toolName, given]: Parameters<ExecuteOperation>) =>
+  const executeIn = (
+    span: Span | null,
+    ...[listed, identity, toolName, given, wanted = 'all']: Parameters<ExecuteOperation>
+  ) =>
     listed.visit(async (operation): Promise<Outcome> => {
       const givenInput = readInput(operation.input, given);
       const rawInput = fillInProject(operation, identity, givenInput);
-      const log = logger.child({ request_id: currentRequestId(), tool: operation.name });
+      const loggerOfCall = () => logger.child({ request_id: currentRequestId(), tool: operation.name });
       const stopTimer = metrics.startOperation(operation.name);
       const clock = stopwatch();
       const finish = (error: PublicError | null, output: unknown) => {
         stopTimer(error?.code ?? 'ok');
         const report = error ? null : reportOf(output);
         tell(span, error, report);
-        reportCall(log, { operation, identity, input: givenInput, error, report, sqlMs: clock.milliseconds() });
+        reportCall({ operation, identity, input: givenInput, error, report, sqlMs: clock.milliseconds() });
       };
       const acting = { ...identity, toolSet: operation.toolSet };
       const settings = toSettings(acting, toolName);
@@ -170,7 +182,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
       try {
         // A read writes only its audit row. Losing the last few in a power cut is better than a disk flush for each search.
         const durability: Settings = operation.isReadOnly ? { ...settings, synchronous_commit: 'off' } : settings;
-        const output = await run(operation, durability, embedding, rawInput, clock.timed);
+        const output = await run(operation, durability, embedding, rawInput, wanted, clock.timed);
         if (operation.enqueuesEmbeddings) {
           const saved = savedIn(output);
           ownSaves.note(identity, saved);
@@ -181,17 +193,19 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
         return {
           output,
           complete: ({ byMeaning }) => {
-            answer ??= complete(operation, settings, byMeaning ? embedding : null, output, log).then(async (whole) => ({
-              output: whole,
-              summary: `${operation.recalls?.(whole) ? `${RECALLED}\n` : ''}${operation.summarize(whole, await readerOf(identity, settings))}`,
-            }));
+            answer ??= complete(operation, settings, byMeaning ? embedding : null, output, loggerOfCall).then(
+              async (whole) => ({
+                output: whole,
+                summary: `${operation.recalls?.(whole) ? `${RECALLED}\n` : ''}${operation.summarize(whole, await readerOf(identity, settings))}`,
+              }),
+            );
             return answer;
           },
           inferred: inferredIn(operation, identity, givenInput, output),
           error: null,
         };
       } catch (cause) {
-        const error = { ...toPublicError(cause, log), ...(await currentOf(changedIdOf(cause), settings)) };
+        const error = { ...toPublicError(cause, loggerOfCall()), ...(await currentOf(changedIdOf(cause), settings)) };
         await audit(identity, toolName, refusalOf(operation, rawInput), error);
         finish(error, null);
         return { output: null, error };

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { memory, packetId } from './fields.ts';
-import { call, defineOperation } from './operation.ts';
+import { callWithin, defineOperation } from './operation.ts';
 import { headed, standingOf } from './standing.ts';
+
+// A function in the list of FROM would have its row stored first.
+const as = (json: string) => (called: string) => `select ${json}(${called}) as memory`;
 
 export const getMemory = defineOperation({
   name: 'get_memory',
@@ -12,7 +15,8 @@ export const getMemory = defineOperation({
   output: z.object({ memory }),
   isReadOnly: true,
   graphql: { unwrap: 'memory' },
-  run: (client, input) => call(client, 'standing.memory_json(r) as memory', 'get_memory', input),
+  run: (client, input) => callWithin(client, as('standing.memory_json'), 'get_memory', input),
+  runForColumns: (client, input) => callWithin(client, as('memories.columns_json'), 'get_memory', input),
   recalls: () => true,
   summarize: ({ memory }, reader) => headed(memory.content, memory.packet_id, standingOf(memory), reader),
 });

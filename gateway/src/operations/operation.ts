@@ -1,5 +1,6 @@
 // An operation is something a caller can do: one SQL function, offered as an MCP tool and as a GraphQL field.
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
@@ -105,6 +106,8 @@ interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared>
     prepared: Prepared | null,
     retries: readonly Retry[],
   ): Promise<z.output<Output>>;
+  /** The same for callers that read nothing of the row in the output but its columns. Without it they get all. */
+  runForColumns?(client: pg.ClientBase, input: z.output<Input>): Promise<Columns<z.output<Output>>>;
   /** Why the database did nothing yet and is to be called again. Each reason that `run` was offered comes once at most. */
   retry?(output: z.output<Output>): Retry | null;
   /** Whether an answer holds texts of memories that the caller has not just sent itself. Without it: no answer does. */
@@ -114,6 +117,9 @@ interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared>
   /** The answer as text: what a model sees. */
   summarize(output: z.output<Output>, reader: Reader): string;
 }
+
+/** An output that is one row. What is computed about that row may be missing. */
+export type Columns<Output> = { [Key in keyof Output]: Partial<Output[Key]> };
 
 /** The query needs a vector, or one of the model that serves now. */
 export const RETRIES = ['vector', 'model'] as const;
@@ -192,10 +198,13 @@ export const defineLongOperation = <Input extends z.ZodType, Output extends z.Zo
     run: () => Promise.reject(new Error(`${definition.name} is not one query`)),
   });
 
-/** Calls `public.name(parameter => value, …)` with the values that are present. */
-export async function call<Row>(
+/** The names of statements that callWithin() has prepared. */
+const names = new LRUCache<string, string>({ max: 1_000, memoMethod: (text) => hash('sha256', text, 'base64url') });
+
+/** Runs the statement that `statementOf` makes around the call `public.name(parameter => value, …)` with the values that are present. */
+export async function callWithin<Row>(
   client: pg.ClientBase,
-  select: string,
+  statementOf: (call: string) => string,
   name: string,
   input: Record<string, unknown>,
 ): Promise<Row> {
@@ -204,10 +213,14 @@ export async function call<Row>(
     isObject(value) && !Buffer.isBuffer(value) ? JSON.stringify(value) : value,
   );
   const parameters = present.map(([parameter], index) => `"${parameter}" => $${index + 1}`);
-  const text = `select ${select} from public.${name}(${parameters.join(', ')}) as r`;
-  const { rows } = await queryPrepared(client, { name: hash('sha256', text, 'base64url'), text, values });
+  const text = statementOf(`public.${name}(${parameters.join(', ')})`);
+  const { rows } = await queryPrepared(client, { name: names.memo(text), text, values });
   return rows[0] as Row;
 }
+
+/** Selects this of the row `r` that the function returns. */
+export const call = <Row>(client: pg.ClientBase, select: string, name: string, input: Record<string, unknown>) =>
+  callWithin<Row>(client, (called) => `select ${select} from ${called} as r`, name, input);
 
 /** The whole row that the function returns. */
 export const callForRow = async <Row>(client: pg.ClientBase, name: string, input: Record<string, unknown>) =>

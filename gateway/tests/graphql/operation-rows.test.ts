@@ -4,7 +4,7 @@ import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
 const MEMORY =
-  'packetId content kind scope projectId tags metadata routing provenance threadId parentIds ttl timestamp updatedAt correlationId sessionId traceId';
+  'packetId content kind scope projectId tags metadata routing provenance threadId parentIds ttl timestamp updatedAt correlationId sessionId traceId textCreator';
 const FACT = 'factId subject predicate object confidence validFrom validTo recordedAt creator supportingPacketCount';
 const REFLECTION =
   'reflectionId content entities tags confidence priority timesSeen createdAt lastSeen expiresAt scope projectId';
@@ -75,6 +75,20 @@ describe('the row that a GraphQL operation answers with', () => {
     );
     expect(again.data).toStrictEqual({ memoryByPacketId: memory, getMemory: memory });
     expect(again.queries, 'only memoryByPacketId queries the table').toBe(1);
+  });
+
+  it('holds who wrote the text of a memory that an administrator has changed', async () => {
+    const packetId = await gateway.save('C', 'the words of the agent');
+    await gateway.query('L', 'mutation ($i: UpdateMemoryInput!) { updateMemory(input: $i) { memory { packetId } } }', {
+      i: { packetId, content: 'the words of the administrator' },
+    });
+    const { getMemory, memoryByPacketId } = await gateway.query(
+      'C',
+      `query ($id: UUID!) { memoryByPacketId(packetId: $id) { ${MEMORY} } getMemory(packetId: $id) { ${MEMORY} } }`,
+      { id: packetId },
+    );
+    expect(getMemory).toStrictEqual(memoryByPacketId);
+    expect(getMemory).toMatchObject({ content: 'the words of the administrator', textCreator: 'L-CTO' });
   });
 
   it('is queried once where the request selects more than the operation answers', async () => {

@@ -35,11 +35,17 @@ type Succeeded = Outcome & { error: null };
 const callOf = () => list([gatewayOf(), identityOf()]);
 type Call = readonly [AnsweringGateway, Identity];
 
-async function run(operation: AnyOperation, inputs: readonly Field[], [gateway, identity]: Call, args: Input) {
+async function run(
+  operation: AnyOperation,
+  inputs: readonly Field[],
+  [gateway, identity]: Call,
+  args: Input,
+  wanted: 'all' | 'columns' = 'all',
+) {
   requireToolSet(identity.toolSets, operation);
   const input = toOperationInput(inputs, args);
   const field = camelCase(operation.name);
-  const outcome = await gateway.execute(operation, identity, field, input);
+  const outcome = await gateway.execute(operation, identity, field, input, wanted);
   if (outcome.error) {
     const refused = new GraphQLError(outcome.error.message, { extensions: errorExtensions(outcome.error) });
     gateway.onRefused(identity, refused);
@@ -132,6 +138,7 @@ export const operationsPlugin = extendSchema((build) => {
     const { unwrap } = operation.graphql;
     const answer = unwrap ? output.properties![unwrap]! : output;
     const isList = nonNull(answer).type === 'array';
+    const wanted = nonNull(answer).graphql?.row ? 'columns' : 'all';
     if (!unwrap && !output.graphql?.name) output.graphql = { ...output.graphql, name: `${owner}Result` };
     if (answer.graphql?.name) queryOf.set(answer.graphql.name, field);
     const paging = isList
@@ -141,7 +148,7 @@ export const operationsPlugin = extendSchema((build) => {
       const $answer = lambda(
         list([callOf(), args.getRaw()]),
         async ([call, given]: readonly [Call, Input & Page]) => {
-          const outcome = await run(operation, inputs, call, given);
+          const outcome = await run(operation, inputs, call, given, wanted);
           const value = unwrap ? toObject(outcome.output)[unwrap] : outcome.output;
           return Array.isArray(value) ? page(value, given) : value;
         },
