@@ -1,5 +1,5 @@
 // Who sent a request, on every API: by an API key or by a token.
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import { KnownError } from '../base/errors.ts';
@@ -53,7 +53,7 @@ export function createAuthentication({
     countAttempt = rateLimits.countAttempt,
   ) {
     const address = addressOf(request);
-    const attempt = createHash('sha256').update(`${address}\n${secret}`).digest('base64');
+    const attempt = hash('sha256', `${address}\n${secret}`, 'base64');
     const takeBack = accepted.has(attempt) ? null : await countAttempt(address);
     try {
       const identity = await verifier();

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { createRemoteJWKSet, errors, type JWTHeaderParameters, jwtVerify, SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -107,14 +107,14 @@ export function tokenVerifier(config: Config, keys: () => SigningKeys, directory
 
   return async (token) => {
     const current = keys();
-    const hash = createHash('sha256').update(token).digest('base64');
-    const known = remembered.get(hash);
+    const key = hash('sha256', token, 'base64');
+    const known = remembered.get(key);
     // Keys that were read again are another object, so a key that was taken away stops its tokens at once.
     const isValid = known !== undefined && known.keys === current && Date.now() < known.expiresAt * 1_000;
     const { given } = isValid
       ? known
       : await read(token, current).then((verified) => {
-          remembered.set(hash, verified);
+          remembered.set(key, verified);
           return verified;
         });
     return directory.admit({

@@ -1,5 +1,5 @@
 // Counts the calls of each key and tenant, and the wrong keys and tokens of each address, and refuses those beyond the limits.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import {
   type RateLimiterAbstract,
@@ -124,7 +124,7 @@ function createLimiter(keyPrefix: string, points: number, store: WorkerPool | nu
   });
 }
 
-const hashOf = (subject: string) => createHash('sha256').update(subject).digest('base64url');
+const hashOf = (subject: string) => hash('sha256', subject, 'base64url');
 
 /** An IPv4 address, or the network of an IPv6 address: one machine has 2^64 addresses there. */
 function networkOf(address: string): string {

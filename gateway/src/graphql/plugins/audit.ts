@@ -3,7 +3,7 @@
 
 import type { Request as HttpRequest, Response } from 'express';
 import type { Logger } from 'pino';
-import { type DocumentNode, type FieldNode, GraphQLError } from 'postgraphile/graphql';
+import { type DocumentNode, type FieldNode, GraphQLError, type GraphQLSchema } from 'postgraphile/graphql';
 import type { Refusals } from '../../audit/refusals.ts';
 import { challenge } from '../../auth/challenge.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
@@ -18,8 +18,8 @@ import { operations } from '../../operations/index.ts';
 import type { Answer, Edit, ShownError } from './answers.ts';
 import { askedAt, fieldAt } from './arguments.ts';
 import { sourcesOf } from './audited-sources.ts';
-import { extendDocument, type Request, rowsRead } from './rows-read.ts';
-import { addUp, askedIn } from './selections.ts';
+import { auditsItself, type Extension, extendDocument, type Request, rowsRead } from './rows-read.ts';
+import { type Asked, addUp, askedIn } from './selections.ts';
 
 export interface AuditOptions {
   database: Database;
@@ -29,6 +29,9 @@ export interface AuditOptions {
   /** Messages of errors in this request that are audited already: those of operations. */
   audited: WeakMap<Identity, Set<string>>;
 }
+
+/** A request that was understood. Its document was extended unless it audits itself. */
+type Executed = Asked & { schema: GraphQLSchema; extension: Extension | null };
 
 const operationFields = new Set(operations.map(({ name }) => camelCase(name)));
 
@@ -42,9 +45,9 @@ const unserved = (answer: Answer, { sqlstate = '', retryAfterSeconds }: Partial<
 export function createAudit({ database, refusals, oauth, logger, audited }: AuditOptions): {
   plugin: GraphileConfig.Plugin;
   recordAnswer: Edit;
-  askedOf: (request: HttpRequest) => Omit<Request, 'failed'> | undefined;
+  askedOf: (request: HttpRequest) => Executed | undefined;
 } {
-  const executed = new WeakMap<object, Omit<Request, 'failed'>>();
+  const executed = new WeakMap<object, Executed>();
   const writeRead = createGroupedCalls(database.pool, 'audit.audit_graphql_read');
   // A document is extended once, because the plans of an operation are kept by its document.
   const extended = new WeakMap<DocumentNode, ReturnType<typeof extendDocument>>();
@@ -77,7 +80,7 @@ export function createAudit({ database, refusals, oauth, logger, audited }: Audi
   function tellLog(
     identity: Identity,
     response: Response,
-    asked: Omit<Request, 'failed'> | undefined,
+    asked: Executed | undefined,
     errors: readonly ShownError[] | undefined,
     durationMs: number,
   ) {
@@ -91,11 +94,7 @@ export function createAudit({ database, refusals, oauth, logger, audited }: Audi
       );
   }
 
-  async function recordFailure(
-    identity: Identity,
-    request: Omit<Request, 'failed'> | undefined,
-    errors: readonly ShownError[],
-  ) {
+  async function recordFailure(identity: Identity, request: Executed | undefined, errors: readonly ShownError[]) {
     const error = ownErrorOf(identity, errors);
     if (!error) return;
     const { code, sqlstate, field, path } = error;
@@ -123,10 +122,14 @@ export function createAudit({ database, refusals, oauth, logger, audited }: Audi
           const request = args.requestContext?.expressv4?.req;
           const { schema } = args;
           if (!request) return next();
-          const { document, extension } =
-            extended.get(args.document) ?? extendDocument(schema, args.document, sourcesOf(schema).keys);
-          extended.set(args.document, { document, extension });
+          const { keys, queries } = sourcesOf(schema);
           const asked = askedIn(args);
+          if (asked && auditsItself(asked.operation, queries)) {
+            executed.set(request, { schema, ...asked, extension: null });
+            return next();
+          }
+          const { document, extension } = extended.get(args.document) ?? extendDocument(schema, args.document, keys);
+          extended.set(args.document, { document, extension });
           args.document = document;
           if (asked) executed.set(request, { schema, ...asked, extension });
           return next();
@@ -145,7 +148,8 @@ export function createAudit({ database, refusals, oauth, logger, audited }: Audi
     try {
       // A database that is busy, away or full can't record that it is, and requests beyond a rate limit are recorded together.
       if (errors && !refusal) await recordFailure(identity, asked, errors);
-      if (asked && data) await recordRead(identity, { ...asked, failed: failedPaths(errors) }, data);
+      const extension = asked?.extension;
+      if (extension && data) await recordRead(identity, { ...asked, extension, failed: failedPaths(errors) }, data);
     } catch (cause) {
       // An answer that cannot be audited is withheld.
       const error = toPublicError(cause, logger);

@@ -16,6 +16,7 @@ import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
 import type { AnyOperation } from '../../operations/operation.ts';
 import { isLeftOut, isOptionalField, readInput, schemaOfField, schemaOfItems } from '../../operations/read-input.ts';
+import { rememberedFor } from './selections.ts';
 
 const byField = new Map(operations.map((operation) => [camelCase(operation.name), operation]));
 
@@ -74,12 +75,7 @@ interface Asked {
   required: ReadonlySet<string>;
 }
 
-// Documents are kept by their text, so those that come again are not walked again.
-const known = new WeakMap<DocumentNode, Asked>();
-
-function askedIn(document: DocumentNode): Asked {
-  const before = known.get(document);
-  if (before) return before;
+const askedIn = rememberedFor((document: DocumentNode): Asked => {
   const fields: FieldNode[] = [];
   const required = new Set<string>();
   visit(document, {
@@ -87,10 +83,8 @@ function askedIn(document: DocumentNode): Asked {
     VariableDefinition: ({ variable, type }) =>
       void (type.kind === Kind.NON_NULL_TYPE && required.add(variable.name.value)),
   });
-  const asked = { fields, required };
-  known.set(document, asked);
-  return asked;
-}
+  return { fields, required };
+});
 
 type Variables = Record<string, unknown>;
 

@@ -11,6 +11,8 @@ import {
   isInterfaceType,
   isObjectType,
   Kind,
+  type OperationDefinitionNode,
+  OperationTypeNode,
   type SelectionSetNode,
   TypeInfo,
   visit,
@@ -120,6 +122,16 @@ export function extendDocument(schema: GraphQLSchema, document: DocumentNode, ke
   );
   return { document: extended, extension };
 }
+
+/** Whether an operation asks only for values of functions that audit what they read: then its answer has no other rows. */
+export const auditsItself = (operation: OperationDefinitionNode, queries: Sources['queries']): boolean =>
+  operation.operation === OperationTypeNode.QUERY &&
+  operation.selectionSet.selections.every(
+    (node) =>
+      node.kind === Kind.FIELD &&
+      queries.get(node.name.value)?.isAudited === true &&
+      (node.selectionSet?.selections ?? []).every((below) => below.kind === Kind.FIELD && !below.selectionSet),
+  );
 
 type Value = Record<string, unknown>;
 type Fields = ReadonlyMap<string, readonly FieldNode[]>;

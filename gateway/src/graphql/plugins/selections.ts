@@ -14,6 +14,18 @@ import {
   valueFromASTUntyped,
 } from 'postgraphile/graphql';
 
+/** Keeps what was found out about a node. A document is kept by its text, so that one that comes again has the same nodes. */
+export function rememberedFor<Node extends object, Answer extends object>(
+  find: (node: Node) => Answer,
+): (node: Node) => Answer {
+  const known = new WeakMap<Node, Answer>();
+  return (node) => {
+    const answer = known.get(node) ?? find(node);
+    known.set(node, answer);
+    return answer;
+  };
+}
+
 export interface Asked {
   operation: OperationDefinitionNode;
   fragments: ReadonlyMap<string, FragmentDefinitionNode>;

@@ -1,9 +1,11 @@
 // Values that do not fit the schema are refused with the name of their field. Scalars check their own form, because the error of
 // PostgreSQL would not say which value it means.
 import {
+  type ArgumentNode,
   type ASTNode,
   type ASTVisitor,
   coerceInputValue,
+  type DocumentNode,
   type ExecutionArgs,
   type FloatValueNode,
   GraphQLError,
@@ -28,6 +30,7 @@ import { operations } from '../../operations/index.ts';
 import { checkStorable } from '../../operations/storable.ts';
 import type { Edit, ShownError } from './answers.ts';
 import { checking } from './checks.ts';
+import { rememberedFor } from './selections.ts';
 
 const MAX_MESSAGE_LENGTH = 500;
 // The largest number that a column of type real holds.
@@ -83,9 +86,9 @@ function exactNumbers(context: ValidationContext): ASTVisitor {
 }
 
 /** The variables in the arguments of operations, which check them. Arguments of fields further down are checked here. */
-function variablesOfOperations(operation: OperationDefinitionNode | null | undefined): Set<string> {
+const variablesOfOperations = rememberedFor(({ selectionSet }: OperationDefinitionNode): ReadonlySet<string> => {
   const names = new Set<string>();
-  const selections = operation?.selectionSet.selections ?? [];
+  const { selections } = selectionSet;
   if (!selections.every((node) => node.kind === Kind.FIELD && checkedLater.has(node.name.value))) return names;
   for (const node of selections) {
     if (node.kind !== Kind.FIELD) continue;
@@ -93,7 +96,14 @@ function variablesOfOperations(operation: OperationDefinitionNode | null | undef
       visit(argument, { Variable: ({ name }) => void names.add(name.value) });
   }
   return names;
-}
+});
+
+/** The arguments that say which part of a list is wanted. */
+const pagingIn = rememberedFor((document: DocumentNode): readonly ArgumentNode[] => {
+  const found: ArgumentNode[] = [];
+  visit(document, { Argument: (node) => void (PAGING.has(node.name.value) && found.push(node)) });
+  return found;
+});
 
 /** Why GraphQL does not take a value, in words of the product where there are some. */
 function reasonOf({ message, originalError }: GraphQLError, schema: GraphQLSchema): string {
@@ -108,7 +118,7 @@ function reasonOf({ message, originalError }: GraphQLError, schema: GraphQLSchem
 function checkVariables({ schema, document, operationName, variableValues }: ExecutionArgs): void {
   const given: Readonly<Record<string, unknown>> = variableValues ?? {};
   const operation = getOperationAST(document, operationName);
-  const isCheckedLater = variablesOfOperations(operation);
+  const isCheckedLater = operation && variablesOfOperations(operation);
   for (const { variable, type, defaultValue } of operation?.variableDefinitions ?? []) {
     const name = variable.name.value;
     const wanted = typeFromAST(schema, type);
@@ -122,18 +132,15 @@ function checkVariables({ schema, document, operationName, variableValues }: Exe
       const field = path.filter((key) => typeof key === 'string').join('.') || name;
       throw invalidValue(field, value === INEXACT_NUMBER ? INEXACT_REASON : reasonOf(error, schema));
     });
-    if (!isCheckedLater.has(name)) checkKept(given[name], name);
+    if (!isCheckedLater?.has(name)) checkKept(given[name], name);
   }
 }
 
 function checkPaging({ document, variableValues }: ExecutionArgs): void {
-  visit(document, {
-    Argument({ name: { value: name }, value: node }) {
-      if (!PAGING.has(name)) return;
-      const value = node.kind === Kind.VARIABLE ? variableValues?.[node.name.value] : valueFromASTUntyped(node);
-      if (typeof value === 'number' && value < 0) throw invalidValue(name, 'must be 0 or more');
-    },
-  });
+  for (const { name, value: node } of pagingIn(document)) {
+    const value = node.kind === Kind.VARIABLE ? variableValues?.[node.name.value] : valueFromASTUntyped(node);
+    if (typeof value === 'number' && value < 0) throw invalidValue(name.value, 'must be 0 or more');
+  }
 }
 
 /** An error without the status that grafserv keeps in it, and one of GraphQL itself with a code and the name before a value that is wrong. */
