@@ -28,6 +28,7 @@ import {
 import { generateText, isStepCount } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { collect } from '../clients/typescript/tests/collect.ts';
+import { eventually } from '../db/tests/support/eventually.ts';
 import { describeOnEmbedded } from '../db/tests/support/on-engine.ts';
 import { useServer } from './server.ts';
 
@@ -149,8 +150,11 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
     expect(items).toHaveLength(6);
     expect(await again.getItems(2)).toStrictEqual(items.slice(-2));
     expect(await again.getItems(0)).toStrictEqual([]);
-    const { hits } = await memory.search({ query: 'sum of two and three', threadId: sessionId });
-    expect(hits[0]).toMatchObject({ kind: 'message', speaker: 'assistant' });
+    // A search waits for the vectors of what was just saved, but not as long as a busy machine may take for them.
+    await eventually(async () => {
+      const { hits } = await memory.search({ query: 'sum of two and three', threadId: sessionId });
+      return hits[0]?.kind === 'message' && hits[0].speaker === 'assistant';
+    });
 
     const same = { role: 'user', content: 'Yes.' } as AgentInputItem;
     await again.addItems([same, same]);
