@@ -150,7 +150,7 @@ describeOnEmbedded('an adapter of the TypeScript client', () => {
     expect(items).toHaveLength(6);
     expect(await again.getItems(2)).toStrictEqual(items.slice(-2));
     expect(await again.getItems(0)).toStrictEqual([]);
-    // A search waits for the vectors of what was just saved, but not as long as a busy machine may take for them.
+    // A search waits at most 300 ms for the vectors of new memories, and a busy machine may take longer to make them.
     await eventually(async () => {
       const { hits } = await memory.search({ query: 'sum of two and three', threadId: sessionId });
       return hits[0]?.kind === 'message' && hits[0].speaker === 'assistant';

@@ -26,7 +26,7 @@ const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknow
 /** PostgreSQL allows no NUL in a text, and one in the text of a statement would end it. */
 export const withoutNul = (text: string) => text.replaceAll('\0', '\uFFFD');
 
-/** A statement of a round trip. Other than a query of its own it does not end the transaction, and has an answer only once that is committed. */
+/** A statement of a round trip. It does not end the transaction, as a query of pg does, and is answered once the transaction is committed. */
 class Statement extends Query {
   declare readonly name?: string;
   declare readonly text?: string;
@@ -55,17 +55,18 @@ class Statement extends Query {
   }
 }
 
-/** The statement that sets these settings, in their order. There are a few orders, which have names, so that each is parsed once. */
+/** The statement for settings of these names in this order. It has a name itself, so that each connection parses it once. */
 const setters = new LRUCache<string, { name: string; text: string }>({
   max: 100,
   memoMethod: (names) => {
     const calls = names.split('\n').map((name, place) => `set_config(${pg.escapeLiteral(name)}, $${place + 1}, true)`);
-    // None is null. So nothing but an empty row comes back.
+    // set_config() returns the value, which is not null, so all are set, and one row without columns comes back.
     const text = `select where ${calls.map((call) => `${call} is not null`).join(' and ')}`;
     return { name: `set ${hash('sha256', text, 'base64url')}`, text };
   },
 });
 
+/** Settings and statements before one Sync message. For pg it is one query. */
 class RoundTrip extends Query {
   readonly statements: readonly Statement[];
   readonly #set: { name: string; text: string };
@@ -156,7 +157,7 @@ export function sendAsTransaction<Client extends pg.ClientBase, T>(
   let failure: Error | null = null;
   let isCollecting = true;
   const collect = (asked: string | pg.QueryConfig | pg.Submittable, values?: unknown[]) => {
-    // What frees a prepared statement has to go before the transaction.
+    // The message that closes a prepared statement goes before the transaction.
     if (typeof asked === 'object' && 'submit' in asked) return client.query(asked);
     if (!isCollecting) throw new Error('a transaction of one round trip was sent before this statement');
     try {

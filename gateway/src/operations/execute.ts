@@ -21,7 +21,7 @@ import { isPlainName, shownPath } from '../input/echo.ts';
 import { type CallReport, type CallReporting, createCallReporter, reportOf } from './call-report.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
 import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';
-import { type AnyOperation, type Embedding, type Operation, RETRIES, type Retry } from './operation.ts';
+import { type AnyOperation, type Embedding, type Operation, RETRIES, type Retry, type Wanted } from './operation.ts';
 import { type OwnSaves, savedIn } from './own-saves.ts';
 import { readInput } from './read-input.ts';
 import { createReaders } from './readers.ts';
@@ -53,8 +53,8 @@ export type ExecuteOperation = (
   identity: Identity,
   toolName: string,
   input: unknown,
-  /** All, unless the caller reads nothing of a row in the output but its columns. */
-  wanted?: 'all' | 'columns',
+  /** All unless given. */
+  wanted?: Wanted,
 ) => Promise<Outcome>;
 
 export interface ExecutorDependencies extends CallReporting {
@@ -92,7 +92,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
     settings: Settings,
     embedding: Embedding,
     rawInput: unknown,
-    wanted: 'all' | 'columns',
+    wanted: Wanted,
     timed: Timed,
   ): Promise<z.output<Output>> {
     const input = parseInput(operation.input, operation.setAside?.(rawInput) ?? rawInput);

@@ -118,6 +118,9 @@ interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared>
   summarize(output: z.output<Output>, reader: Reader): string;
 }
 
+/** What a caller reads of an output: all, or nothing of the row in it but its columns. */
+export type Wanted = 'all' | 'columns';
+
 /** An output that is one row. What is computed about that row may be missing. */
 export type Columns<Output> = { [Key in keyof Output]: Partial<Output[Key]> };
 

@@ -19,6 +19,7 @@ const derive = promisify(pbkdf2);
 const inFolder = useFolder();
 
 const [psql, pgDump] = await Promise.all([findClient('psql'), findClient('pg_dump')]);
+// Without the programs of PostgreSQL there is nothing to back up a server with.
 (psql && pgDump ? describeOnServer : describe.skip)('a backup of a server', () => {
   const name = `l9_drill_${process.pid}`;
   let home: TestHome;

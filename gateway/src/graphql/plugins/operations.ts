@@ -7,7 +7,7 @@ import { errorExtensions } from '../../base/errors.ts';
 import type { Outcome } from '../../operations/execute.ts';
 import { camelCase, type Relation, upperCamelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
-import { type AnyOperation, requireToolSet } from '../../operations/operation.ts';
+import { type AnyOperation, requireToolSet, type Wanted } from '../../operations/operation.ts';
 import { type AnsweringGateway, gatewayOf, identityOf } from '../context.ts';
 import {
   block,
@@ -40,7 +40,7 @@ async function run(
   inputs: readonly Field[],
   [gateway, identity]: Call,
   args: Input,
-  wanted: 'all' | 'columns' = 'all',
+  wanted: Wanted = 'all',
 ) {
   requireToolSet(identity.toolSets, operation);
   const input = toOperationInput(inputs, args);
