@@ -17,11 +17,14 @@ export interface Wire {
 
 type Connected = pg.ClientBase & { connection?: Pick<Wire, 'parsedStatements'> };
 
+/** 'unparsed': its parsing failed, or was skipped since a statement before it failed. */
+type State = 'sent' | 'unparsed';
+
 /** The prepared statements of each connection, the least recently used first. */
-const prepared = new WeakMap<object, LRUCache<string, true>>();
+const prepared = new WeakMap<object, LRUCache<string, State>>();
 
 function statementsOf(connection: object) {
-  const statements = prepared.get(connection) ?? new LRUCache<string, true>({ max: STATEMENTS_PER_CONNECTION + 1 });
+  const statements = prepared.get(connection) ?? new LRUCache<string, State>({ max: STATEMENTS_PER_CONNECTION + 1 });
   prepared.set(connection, statements);
   return statements;
 }
@@ -30,7 +33,7 @@ function statementsOf(connection: object) {
  * Closes a prepared statement by the message of the protocol. DEALLOCATE would not do: a pooler such as PgBouncer gives statements
  * names of its own and translates them in messages only, and an aborted transaction refuses it.
  */
-export function closeStatement(client: Connected, name: string): void {
+function closeStatement(client: Connected, name: string): void {
   const closing = new pg.Query({ text: '' }) as pg.Query & { callback: () => void };
   closing.submit = (connection) => {
     const { close, sync, parsedStatements } = connection as unknown as Wire;
@@ -51,11 +54,18 @@ export async function queryPrepared<Row extends pg.QueryResultRow>(
   const { connection } = client as Connected;
   if (!name || !connection?.parsedStatements) return client.query<Row>(config);
   const statements = statementsOf(connection);
-  statements.set(name, true);
+  // PgBouncer keeps also the name of a statement that was not parsed, and refuses to parse it again before it is closed.
+  if (statements.get(name) === 'unparsed') closeStatement(client, name);
+  statements.set(name, 'sent');
   if (statements.size > STATEMENTS_PER_CONNECTION) {
     const [leastUsed] = statements.rkeys();
     statements.delete(leastUsed!);
     closeStatement(client, leastUsed!);
   }
-  return client.query<Row>({ ...config, name });
+  try {
+    return await client.query<Row>({ ...config, name });
+  } catch (error) {
+    if (!connection.parsedStatements[name]) statements.set(name, 'unparsed');
+    throw error;
+  }
 }

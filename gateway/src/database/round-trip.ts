@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import type { Settings } from './fair-pool.ts';
-import { closeStatement, type Wire } from './prepared.ts';
+import type { Wire } from './prepared.ts';
 import { isTraced, traceQueries } from './trace-queries.ts';
 
 /** What pg tells a query of the answers to it. */
@@ -71,13 +71,13 @@ class RoundTrip extends Query {
   readonly statements: readonly Statement[];
   readonly #set: { name: string; text: string };
   readonly #values: string[];
-  readonly #letGo: (name: string) => void;
+  readonly #client: pg.ClientBase;
   /** Which of the statements is answered next; -1: that of the settings. */
   #place: number;
 
-  constructor(settings: Settings, statements: readonly Statement[], letGo: (name: string) => void) {
+  constructor(client: pg.ClientBase, settings: Settings, statements: readonly Statement[]) {
     super('');
-    this.#letGo = letGo;
+    this.#client = client;
     this.statements = statements;
     this.#set = setters.memo(Object.keys(settings).join('\n'));
     this.#values = Object.values(settings).map(withoutNul);
@@ -128,15 +128,13 @@ class RoundTrip extends Query {
   }
 
   override handleError(error: Error, connection: Wire): void {
-    for (const statement of this.statements) {
-      const { name } = statement;
-      if (name && connection.submittedNamedStatements[name]) {
-        // PostgreSQL has skipped what was sent behind the failure. A pooler in between has noted the name all the same.
-        delete connection.submittedNamedStatements[name];
-        this.#letGo(name);
-      }
-      statement.handleError(error, connection);
-    }
+    // PostgreSQL has skipped what was sent behind the failure.
+    for (const { name } of this.statements) if (name) delete connection.submittedNamedStatements[name];
+    const fail = () => {
+      for (const statement of this.statements) statement.handleError(error, connection);
+    };
+    // PostgreSQL reports the failure before it ends the transaction. Until then, PgBouncer takes the skipped statements for prepared.
+    this.#client.query('').then(fail, fail);
   }
 
   override handleReadyForQuery(connection: Wire): void {
@@ -180,8 +178,7 @@ export function sendAsTransaction<Client extends pg.ClientBase, T>(
       statement.callback(failure);
     }
   } else if (statements.length > 0) {
-    const letGo = (name: string) => closeStatement(client, name);
-    client.query(new RoundTrip(settings, statements, letGo));
+    client.query(new RoundTrip(client, settings, statements));
   }
   return result;
 }

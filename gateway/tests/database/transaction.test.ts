@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { pino } from 'pino';
 import { itOnEmbedded, itOnServer } from '../../../db/tests/support/on-engine.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { type Database, inOneTrip, inTransaction, openDatabase } from '../../src/database/index.ts';
+import { type Database, inOneTrip, inTransaction, openDatabase, queryPrepared } from '../../src/database/index.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
 
 // On a server each client has a session of its own, and pg ends one that breaks.
@@ -105,17 +105,26 @@ describe('transactions', () => {
   });
 
   it('keeps a prepared statement of a round trip that failed before it came to it', async () => {
-    const statement = { name: 'kept', text: 'select $1::integer as n' };
+    const kept = (client: pg.ClientBase, value: string) =>
+      queryPrepared(client, { name: 'kept', text: 'select length($1)::integer as n', values: [value] });
+    // PostgreSQL reports the failure while the value is still on its way, so that the next query meets the end of the transaction.
     const failing = inOneTrip(database.pool, {}, 'read', (client) =>
-      Promise.all([client.query('select 1/0'), client.query({ ...statement, values: [1] })]),
+      Promise.all([client.query('select 1/0'), kept(client, 'x'.repeat(20_000_000))]),
     );
     await expect(failing).rejects.toMatchObject({ code: '22012' });
-    for (const n of [2, 3]) {
-      const { rows } = await inOneTrip(database.pool, {}, 'read', (client) =>
-        client.query({ ...statement, values: [n] }),
-      );
-      expect(rows).toStrictEqual([{ n }]);
-    }
+    for (const value of ['two', 'three'])
+      expect((await inOneTrip(database.pool, {}, 'read', (client) => kept(client, value))).rows).toStrictEqual([
+        { n: value.length },
+      ]);
+  });
+
+  it.each([
+    ['a round trip', (work: (client: pg.PoolClient) => Promise<unknown>) => inOneTrip(database.pool, {}, 'read', work)],
+    ['a transaction', (work: (client: pg.PoolClient) => Promise<unknown>) => inTransaction(database.pool, {}, work)],
+  ])('parses a prepared statement of %s again when its parsing has failed', async (_, run) => {
+    const unknown = { name: 'unknown', text: 'select nothing' };
+    for (let round = 0; round < 6; round++)
+      await expect(run((client) => queryPrepared(client, unknown))).rejects.toMatchObject({ code: '42703' });
   });
 
   it('sends nothing of a round trip that has a value which cannot be sent', async () => {
