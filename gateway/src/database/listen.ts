@@ -37,7 +37,8 @@ export async function listenOnServer(
     connection.on('error', () => {});
     connection.on('notification', onNotify);
     try {
-      await connection.connect();
+      // pg leaves connect() pending where end() comes in between. The query fails then.
+      await Promise.race([connection.connect(), ended]);
       await connection.query(`listen ${pg.escapeIdentifier(channel)}`);
       onListening();
       await ended;
