@@ -130,11 +130,12 @@ class RoundTrip extends Query {
   override handleError(error: Error, connection: Wire): void {
     // PostgreSQL has skipped what was sent behind the failure.
     for (const { name } of this.statements) if (name) delete connection.submittedNamedStatements[name];
-    const fail = () => {
+    // PostgreSQL reports the failure before it ends the transaction. Until then, PgBouncer takes the skipped statements for prepared.
+    const next = new Query('');
+    next.callback = () => {
       for (const statement of this.statements) statement.handleError(error, connection);
     };
-    // PostgreSQL reports the failure before it ends the transaction. Until then, PgBouncer takes the skipped statements for prepared.
-    this.#client.query('').then(fail, fail);
+    this.#client.query(next);
   }
 
   override handleReadyForQuery(connection: Wire): void {
